@@ -111,17 +111,17 @@ pub fn add_records(
             let mut terms = Terms { length: record.length, ..Terms::default() };
             intern_packed(&mut builder.terms, record.vector.unwrap_or_default(), &mut terms.text);
             terms.positions = record.positions.map(<[u8]>::to_vec);
-            add_record(builder, record, &Metadata::parse(record.metadata)?, record.language, terms)?;
+            add_record(builder, record, &Metadata::parse(record.metadata)?, record.language, &mut terms)?;
         }
         return Ok(());
     };
     let policy = &analyzer.policy;
     let plain = !policy.positions && policy.prune.is_none() && policy.lead.is_none();
-    let mut keys = RecordKeys::default();
+    let (mut keys, mut terms, mut counts) = (RecordKeys::default(), Terms::default(), Vec::new());
     for (record, own) in records.iter().zip(analyse_all(records, analyzer, resources)?) {
         let rules = analyzer.rules_for(&own.language);
-        let length = if own.is_searched { 0 } else { record.length };
-        let mut terms = Terms { length, ..Terms::default() };
+        terms.clear();
+        terms.length = if own.is_searched { 0 } else { record.length };
         if !own.is_searched {
             intern_packed(&mut builder.terms, record.vector.unwrap_or_default(), &mut terms.text);
             terms.positions = record.positions.map(<[u8]>::to_vec);
@@ -131,17 +131,17 @@ pub fn add_records(
             (terms.length, terms.positions) = (vector.length, vector.positions);
         }
         for (number, cut) in own.fields.iter().enumerate().filter(|(_, cut)| !cut.is_empty()) {
-            let (counts, length) = analyzer.count(&rules, cut);
+            let length = analyzer.count(&rules, cut, &mut counts);
             if own.is_searched && plain && SEARCHED.contains(&number) {
                 terms.length += length;
                 terms.text.extend(counts.iter().map(|&(term, tf)| (builder.import(analyzer, None, term), tf)));
             }
-            terms.fields.extend(counts.into_iter().map(|(t, tf)| (builder.import(analyzer, Some(number), t), tf)));
+            terms.fields.extend(counts.iter().map(|&(t, tf)| (builder.import(analyzer, Some(number), t), tf)));
         }
         keys.describe(record.identifier, &own.metadata);
         terms.fields.extend(keys.iter().map(|key| (builder.terms.intern(key), 1)));
         let language = if own.is_searched { &own.language } else { record.language };
-        add_record(builder, record, &own.metadata, language, terms)?;
+        add_record(builder, record, &own.metadata, language, &mut terms)?;
     }
     Ok(())
 }
@@ -155,12 +155,20 @@ struct Terms {
     positions: Option<Vec<u8>>,
 }
 
+impl Terms {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.fields.clear();
+        self.positions = None;
+    }
+}
+
 fn add_record(
     builder: &mut SegmentBuilder,
     record: &Record,
     metadata: &Metadata,
     language: &str,
-    mut terms: Terms,
+    terms: &mut Terms,
 ) -> Result<()> {
     intern_packed(&mut builder.terms, record.further, &mut terms.fields);
     let stated = metadata.get("language").join("\0");
@@ -176,7 +184,7 @@ fn add_record(
         length: terms.length,
         positions: terms.positions.as_deref(),
     };
-    builder.add(&document, terms.text, terms.fields)
+    builder.add(&document, terms.text.iter().copied(), terms.fields.iter().copied())
 }
 
 /// The vector of the metadata of a record that came without one.
@@ -229,12 +237,13 @@ fn pack_fields(analyzer: &mut Analyzer, rules: &str, fields: &[Cut], keys: &Reco
     for key in keys.iter() {
         lines.entry(1).or_default().push(String::from_utf8_lossy(key).into_owned());
     }
+    let mut counts = Vec::new();
     let mut order: Vec<usize> = (0..FIELDS.len()).collect();
     order.sort_by_key(|&number| FIELDS[number].0);
     for number in order {
-        let (counts, _) = analyzer.count(rules, &fields[number]);
+        analyzer.count(rules, &fields[number], &mut counts);
         let name = |term: TermId| format!("{}{}", FIELDS[number].1, String::from_utf8_lossy(analyzer.terms.get(term)));
-        let mut named: Vec<(String, u32)> = counts.into_iter().map(|(term, tf)| (name(term), tf)).collect();
+        let mut named: Vec<(String, u32)> = counts.iter().map(|&(term, tf)| (name(term), tf)).collect();
         named.sort_unstable();
         named.into_iter().for_each(|(term, tf)| lines.entry(tf).or_default().push(term));
     }

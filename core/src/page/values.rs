@@ -298,8 +298,10 @@ pattern!(
 /// The date as YYYY, YYYY-MM or YYYY-MM-DD where its form is known and it is another one.
 pub fn iso_date(value: &str) -> Option<String> {
     let value = cut(value.trim_matches(is_space), 200);
-    if let Some([year, month, day]) = usual_date(value) {
-        return join(year, month, day);
+    match usual_date(value) {
+        Some([1..=9999, 1..=12, 1..=31]) => return Some(value[..10].to_owned()),
+        Some([year, month, day]) => return join(year, month, day),
+        None => {}
     }
     let part = |found: &Captures, number: usize| found.get(number).map_or("", |part| part.as_str()).to_owned();
     if let Some(found) = ISO.captures(value).or_else(|| COMPACT.captures(value)) {

@@ -13,6 +13,7 @@ use crate::{Error, Result};
 const DEPTH: usize = 2000;
 /// Declarations of namespaces in scope: each name is looked up among them.
 const BINDINGS: usize = 256;
+const KNOWN_URIS: usize = 8;
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
@@ -61,6 +62,8 @@ pub struct Parser<'a> {
     /// Names of the elements that are open, with the number of bindings outside of each.
     open: Vec<(&'a str, usize)>,
     bindings: Vec<Binding<'a>>,
+    /// Namespaces that were found to be URIs: the same few are declared in each record.
+    known_uris: Vec<Cow<'a, str>>,
     /// Of the last start tag.
     pub name: Name<'a>,
     pub attributes: Vec<Attribute<'a>>,
@@ -85,6 +88,7 @@ impl<'a> Parser<'a> {
             at: 0,
             open: Vec::new(),
             bindings: Vec::new(),
+            known_uris: Vec::new(),
             name: Name::default(),
             attributes: Vec::new(),
             tag_begin: 0,
@@ -308,8 +312,12 @@ impl<'a> Parser<'a> {
     fn bind(&mut self, prefix: &'a str, uri: Cow<'a, str>, outside: usize) -> Result<()> {
         let twice = self.bindings[outside..].iter().any(|binding| binding.prefix == prefix);
         let reserved = prefix == "xmlns" || uri == XMLNS || (prefix == "xml") != (uri == XML);
-        if twice || reserved || (uri.is_empty() && !prefix.is_empty()) || !is_uri(&uri) {
+        let is_known = self.known_uris.contains(&uri);
+        if twice || reserved || (uri.is_empty() && !prefix.is_empty()) || !(is_known || is_uri(&uri)) {
             return Err(malformed("a namespace that cannot be declared"));
+        }
+        if !is_known && self.known_uris.len() < KNOWN_URIS {
+            self.known_uris.push(uri.clone());
         }
         if self.bindings.len() >= BINDINGS {
             return Err(malformed("too many namespaces"));

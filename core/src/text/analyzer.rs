@@ -272,24 +272,25 @@ impl Analyzer {
         }
     }
 
-    /// Count the terms of a text: each with its tf, in the order in which they were first met; and their sum.
-    pub fn count(&mut self, language: &str, cut: &Cut) -> (Vec<(TermId, u32)>, u32) {
+    /// Count the terms of a text: `out` gets each with its tf, in the order in which they were first met. Gives their sum.
+    pub fn count(&mut self, language: &str, cut: &Cut, out: &mut Vec<(TermId, u32)>) -> u32 {
         let mut counts = std::mem::take(&mut self.counts);
         counts.resize(self.terms.len(), 0);
-        let (mut met, mut length) = (Vec::new(), 0);
+        out.clear();
+        let mut length = 0;
         self.for_each_term(language, cut, |term| {
             if let Some(term) = term {
                 length += 1;
                 let count = &mut counts[term as usize];
                 if *count == 0 {
-                    met.push(term);
+                    out.push((term, 0));
                 }
                 *count += 1;
             }
         });
-        let found = met.into_iter().map(|term| (term, std::mem::take(&mut counts[term as usize]))).collect();
+        out.iter_mut().for_each(|(term, tf)| *tf = std::mem::take(&mut counts[*term as usize]));
         self.counts = counts;
-        (found, length)
+        length
     }
 
     /// A text's terms with their frequencies; its length counts the tokens that became terms.
@@ -303,7 +304,8 @@ impl Analyzer {
 
     /// The vector of a text that was cut and learned.
     pub fn vector_of(&mut self, cut: &Cut, language: String) -> Vector {
-        let (mut counts, length) = self.count(&language, cut);
+        let mut counts = Vec::new();
+        let length = self.count(&language, cut, &mut counts);
         if self.policy.prune.is_some() || self.policy.lead.is_some() {
             counts = self.summarise(counts, cut, &language);
         }

@@ -199,7 +199,7 @@ impl Evidence {
         stated: &str,
         model: &dyn Fn() -> Option<std::sync::Arc<LanguageModel>>,
     ) -> String {
-        let (mut counts, mut words) = (Counts::default(), Vec::new());
+        let (mut counts, mut words) = (Counts::default(), Vec::with_capacity(64));
         for clue in clues {
             counts.add(clue);
             words.extend(clue.word);
