@@ -140,7 +140,7 @@ def _ask(client: PacedClient, url: str, arguments: Mapping[str, str]) -> Page:
 
 
 def _choose_sample(page: Page, analyzer: Analyzer) -> list[Record]:
-    items = [item for item in page.items if not item.deleted and item.part is not None]
+    items = [item for item in page.items if not item.deleted and item.packed is not None]
     normaliser = Normaliser(analyzer)
     return [normaliser.record(item) for item in items[:: max(len(items) // SAMPLE, 1)][:SAMPLE]]
 

@@ -8,7 +8,7 @@ analyse.py    text to term vector, by a policy
 reconcile.py  a foreign vector to our policy, and what that loses
 """
 
-from indlet.text.analyse import SEARCHED, Analyzer, detect, searched
+from indlet.text.analyse import SEARCHED, Analyzer, detect
 from indlet.text.language import code
 from indlet.text.policy import Policy, policy_of
 from indlet.text.reconcile import Reconciliation, loss, renormalise
@@ -27,7 +27,6 @@ __all__ = [
     "loss",
     "policy_of",
     "renormalise",
-    "searched",
     "stop_words",
     "tokens",
 ]

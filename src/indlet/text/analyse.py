@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from indlet import _core
-from indlet.model import Metadata, Stored, TermVector, pack
+from indlet.model import Stored, TermVector, pack
 from indlet.text.policy import Policy
 from indlet.text.rules import LANGUAGES, stemmer, stop_words
 
@@ -117,11 +117,6 @@ def _detector() -> Analyzer:
 
 
 _shared: Analyzer | None = None
-
-
-def searched(metadata: Metadata) -> str:
-    """What is searched of a record that came without a vector."""
-    return "\n".join([value for name in SEARCHED for value in metadata.get(name, ())])
 
 
 def count_vector(counts: Mapping[str, int], policy: Policy, language: str, length: int) -> TermVector:
