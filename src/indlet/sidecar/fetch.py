@@ -158,8 +158,8 @@ class DocumentFetcher:
             page = read(answer.body, answer.charset)
         except BadResponse:
             return None
-        part = page.items[0].part if page.items else None
-        named = files_in(part.raw) if part is not None else None
+        record = page.items[0].packed if page.items else None
+        named = files_in(record.raw) if record is not None else None
         if named is None:
             return None
         found = self._rule_out(named, prefix) or self._text_itself(named, prefix)
