@@ -1,9 +1,5 @@
 //! Short names of file formats: what people call a media type.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 const NAMES: [(&str, &str); 33] = [
     ("application/pdf", "PDF"),
     ("application/x-pdf", "PDF"),
@@ -40,10 +36,10 @@ const NAMES: [(&str, &str); 33] = [
     ("video/mp4", "MP4"),
 ];
 
-static MEDIA_TYPE: LazyLock<Regex> = LazyLock::new(|| {
-    let kinds = "application|audio|font|image|message|model|multipart|text|video";
-    Regex::new(&format!(r"^(?:{kinds})/([a-z0-9][a-z0-9.+_-]{{0,80}})$")).expect("a regular expression")
-});
+pattern!(
+    MEDIA_TYPE,
+    r"^(?:application|audio|font|image|message|model|multipart|text|video)/([a-z0-9][a-z0-9.+_-]{0,80})$"
+);
 
 /// The name of the format that a value of dc:format states; empty if it states none ("12 pages").
 pub fn file_format(value: &str) -> String {

@@ -24,51 +24,25 @@ const LONGEST_NAME: usize = 300;
 const LONGEST_PART: usize = 60;
 /// Words that the name of a person has at most.
 const PERSON: usize = 4;
-const PARTICLES: [&str; 38] = [
-    "af", "al", "am", "auf", "aus", "ben", "bin", "da", "dal", "de", "del", "della", "den", "der", "des", "di", "do",
-    "dos", "du", "el", "ibn", "la", "las", "le", "les", "lo", "los", "san", "st", "ten", "ter", "van", "vom", "von",
-    "y", "zu", "zum", "zur",
-];
+const PARTICLES: &str = "af al am auf aus ben bin da dal de del della den der des di do dos du el ibn la las le les lo los san st \
+    ten ter van vom von y zu zum zur";
 /// Words that only names of bodies hold.
-const BODY: [&str; 27] = [
-    "and",
-    "association",
-    "center",
-    "centre",
-    "committee",
-    "council",
-    "department",
-    "for",
-    "fur",
-    "group",
-    "inc",
-    "institut",
-    "institute",
-    "laboratory",
-    "library",
-    "ltd",
-    "ministry",
-    "of",
-    "office",
-    "on",
-    "society",
-    "station",
-    "the",
-    "und",
-    "universitat",
-    "universite",
-    "university",
-];
+const BODY: &str = "and association center centre committee council department for fur group inc institut institute \
+    laboratory library ltd ministry of office on society station the und universitat universite university";
 
 // "1970-", "(1970–2010)", "Jr.", "Ph.D." tell no name.
 pattern!(BESIDE, r"(?i)\(.*?\)|\b[0-9]{3,4}\b\s*[-–]?|\b(?:jr|sr|ph\.?\s*d|dr|prof|md)\b\.?");
 
 /// Whether something of `BESIDE` may be in a name; of most names, without a regular expression.
 fn tells_more(name: &str) -> bool {
-    let is_title =
-        |word: &str| ["jr", "sr", "ph", "phd", "dr", "prof", "md"].iter().any(|title| word.eq_ignore_ascii_case(title));
+    let is_title = |word: &str| word.len() < 5 && is_listed("jr sr ph phd dr prof md", &word.to_ascii_lowercase());
     name.bytes().any(|byte| byte == b'(' || byte.is_ascii_digit())
         || name.split(|c: char| !c.is_alphabetic()).any(is_title)
+}
+
+/// Whether a word is among some with spaces between them.
+fn is_listed(words: &str, word: &str) -> bool {
+    words.split(' ').any(|listed| listed == word)
 }
 
 /// The names in one value: many repositories put several there, with semicolons between them.
@@ -130,7 +104,7 @@ impl Name {
     /// Where the family name begins among the words of a name in its natural order.
     fn family_start(&self, which: Range<usize>) -> Option<usize> {
         let mut start = which.end.checked_sub(1).filter(|&last| last >= which.start)?;
-        let is_particle = |number: usize| PARTICLES.contains(&&self.folded[self.words[number].clone()]);
+        let is_particle = |number: usize| is_listed(PARTICLES, &self.folded[self.words[number].clone()]);
         while start > which.start + 1 && is_particle(start - 1) {
             start -= 1;
         }
@@ -182,7 +156,7 @@ impl Name {
         if self.first > 0 && all > self.first {
             return format!("{}, {}", self.join(0..self.first, " "), self.join(self.first..all, " "));
         }
-        let is_body = self.words(0..all).any(|word| BODY.contains(&word));
+        let is_body = self.words(0..all).any(|word| is_listed(BODY, word));
         match self.family_start(0..all) {
             Some(start) if all > 1 && all <= PERSON && !is_body => {
                 format!("{}, {}", self.join(start..all, " "), self.join(0..start, " "))

@@ -206,23 +206,11 @@ fn normalise(element: usize, value: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 fn dcmi_type(value: &str) -> Option<&'static str> {
-    const TYPES: [&str; 12] = [
-        "Collection",
-        "Dataset",
-        "Event",
-        "Image",
-        "InteractiveResource",
-        "MovingImage",
-        "PhysicalObject",
-        "Service",
-        "Software",
-        "Sound",
-        "StillImage",
-        "Text",
-    ];
+    const TYPES: &str = "Collection Dataset Event Image InteractiveResource MovingImage PhysicalObject Service Software \
+                         Sound StillImage Text";
     let name = if value.contains("purl.org/dc/dcmitype/") { value.rsplit('/').next()? } else { value };
     let name = name.to_lowercase().replace(' ', "");
-    TYPES.into_iter().find(|known| known.eq_ignore_ascii_case(&name))
+    TYPES.split(' ').find(|known| known.eq_ignore_ascii_case(&name))
 }
 
 fn media_type(value: &str) -> Option<String> {

@@ -18,7 +18,7 @@ pub fn fold_spaces(text: &str) -> Cow<'_, str> {
         is_folded &= !is_space || (c == ' ' && !after_space);
         after_space = is_space;
     }
-    if is_folded && !(after_space && !text.is_empty()) {
+    if is_folded && (!after_space || text.is_empty()) {
         return text.into();
     }
     text.split(tokens::is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").into()
