@@ -176,7 +176,7 @@ def test_a_folder_without_a_store_is_said(indlet: Indlet, tmp_path: Path) -> Non
 def test_suggestions_and_notes_go_beside_the_results(indlet: Indlet, data: Path) -> None:
     status, out, err = indlet("search", "--data", data, "fluter source:nowhere")
     assert status == 0
-    assert "no record holds “fluter”; there is flutter" in err
+    assert "no record contains “fluter”" in err and "did you mean  flutter source:nowhere" in err
     assert "no source is called “nowhere”" in err
     assert out.startswith("0 records")
 

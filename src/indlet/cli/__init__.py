@@ -30,7 +30,7 @@ _CORE = {
     "serve": CommandEntry("indlet.cli.provider", "Serve, crawl and harvest as indlet.toml says."),
     "records": CommandEntry("indlet.cli.provider", "List the records of a store."),
     "failures": CommandEntry("indlet.cli.provider", "List what could not be read or harvested, and why."),
-    "init": CommandEntry("indlet.cli.provider", "Write a commented indlet.toml."),
+    "init": CommandEntry("indlet.cli.provider", "Write an indlet.toml to start from."),
     "password": CommandEntry(
         "indlet.cli.password", "Set the password of the operations desk, or add a user to it."
     ),

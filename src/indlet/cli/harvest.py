@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 LINE_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 WIDTH = 100
+SHORT_WIDTH = 80
 
 
 @click.command()
@@ -194,10 +195,11 @@ def _adjusted(
 @click.option("--rename", nargs=2, metavar="NAME NEW", help="Rename a source; its records stay.")
 @click.option("--remove", metavar="NAME", help="Remove a source; needs --records.")
 @click.option("--records", type=click.Choice(["keep", "delete"]), help="With --remove: what becomes of them.")
+@click.option("--wide", is_flag=True, help="All columns, also formats, policies and repairs.")
 @click.option("--json", "as_json", is_flag=True, help="Everything that is known, as JSON.")
 def sources(
     data: Path | None, config: Path | None, rename: tuple[str, str] | None, remove: str | None,
-    records: str | None, as_json: bool,
+    records: str | None, wide: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Show the harvested sources: what they hold, how they are harvested, and what that loses.
 
@@ -239,7 +241,7 @@ def sources(
     if not rows:
         say("no sources yet; harvest one with  indlet harvest URL")
         return
-    _table(rows)
+    _table(rows, wide)
 
 
 def _rename(store: Store, settings: Settings, name: str, wanted: str) -> None:
@@ -550,7 +552,7 @@ def _ended(last: JsonObject) -> str:
     return ", ".join(filter(None, (told, owed)))
 
 
-def _table(rows: list[JsonObject]) -> None:
+def _table(rows: list[JsonObject], wide: bool) -> None:
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
@@ -570,6 +572,9 @@ def _table(rows: list[JsonObject]) -> None:
         for entry in (headings, *told):
             say("\t".join(map(printable, entry)))
         return
+    if not wide:
+        _short_table(rows)
+        return
     table = Table(*(Column(heading, overflow="fold") for heading in headings))
     for entry in told:
         table.add_row(*(Text(printable(cell)) for cell in entry))
@@ -583,3 +588,21 @@ def _table(rows: list[JsonObject]) -> None:
             say(printable(f"{row['source']}: adopted by {row['adopted']['by']}; {when}"))
         if row["last"].get("reason"):
             say(printable(f"{row['source']}: {row['last']['reason']}"))
+
+
+def _short_table(rows: list[JsonObject]) -> None:
+    """What fits 80 columns: one line for each source, and below why some were not harvested in full."""
+    import textwrap
+
+    names = [printable(row["source"]) for row in rows]
+    width = min(max(map(len, (*names, "source"))), 34)
+    say(f"{'source':<{width}}  {'state':<10} {'records':>9} {'failures':>8}  last run")
+    for name, row in zip(names, rows, strict=True):
+        shown = name if len(name) <= width else f"{name[: width - 1]}…"
+        last = row["last"]
+        at = last.get("at", "")[:10] or "never"
+        state = "warning" if last.get("warning") else last.get("outcome", "new")
+        say(f"{shown:<{width}}  {state:<10} {row['records']:>9,} {row['failures']:>8,}  {at}")
+    for name, row in zip(names, rows, strict=True):
+        if said := row["last"].get("warning") or row["last"].get("reason"):
+            say("\n".join(textwrap.wrap(f"{name}: {printable(said)}", SHORT_WIDTH, subsequent_indent="  ")))

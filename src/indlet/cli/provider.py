@@ -351,21 +351,24 @@ def _moment(at: int) -> str:
 @click.option("--password", envvar="INDLET_ADMIN_PASSWORD", help="Opens the operations desk; kept as a hash.")
 @click.option("--password-file", type=click.File(), help="Read that password from a file; - for stdin.")
 @click.option("--ask-password", is_flag=True, help="Ask for that password instead.")
+@click.option("--all", "everything", is_flag=True, help="Every setting with its default and meaning.")
 def init(
     path: Path,
     roots: tuple[str, ...],
     password: str | None,
     password_file: TextIO | None,
     ask_password: bool,
+    everything: bool,
 ) -> None:
-    """Write a commented indlet.toml with every setting and its default.
+    """Write a short indlet.toml to start from; with --all, one that lists every setting.
 
     \b
     indlet init
+    indlet init --all
     indlet init /etc/indlet.toml --root /srv/documents --ask-password
     indlet init --password-file /run/secrets/desk
     """
-    from indlet.cli.template import template
+    from indlet.cli.template import short_template, template
 
     hashed = ""
     password = secret(password, password_file)
@@ -378,7 +381,7 @@ def init(
     try:
         with path.open("x", encoding="utf-8") as file:
             path.chmod(0o600)  # it may come to hold passwords and tokens
-            file.write(template(path.name, roots, hashed))
+            file.write((template if everything else short_template)(path.name, roots, hashed))
     except FileExistsError as e:
         raise SettingsError(
             f"{path}: exists already and was left as it is; choose another name, or set "

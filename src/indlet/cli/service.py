@@ -319,11 +319,9 @@ def _print_result(result: Result, told: dict[int, Explained]) -> None:
     for note in result.notes:
         say(f"note: {printable(note)}", err=True)
     for suggestion in result.suggestions:
-        say(
-            f"no record holds “{printable(suggestion.word)}”; "
-            f"there is {', '.join(map(printable, suggestion.instead))}",
-            err=True,
-        )
+        say(f"no record contains “{printable(suggestion.word)}”", err=True)
+    if result.corrected:
+        say(f"did you mean  {printable(result.corrected)}", err=True)
     records = amount(result.total, "record")
     shown = f", {result.offset + 1}–{result.offset + len(result)}" if result.hits else ""
     say(dim(f"{records}{shown} · {result.model}"))

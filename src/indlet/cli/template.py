@@ -1,4 +1,4 @@
-"""A settings file that says everything: each setting, its default and its meaning, read off settings.py."""
+"""A settings file to start from: the few settings that most nodes need, or every one with its default."""
 
 from __future__ import annotations
 
@@ -33,8 +33,34 @@ HEAD = """\
 """
 
 
+SHORT = """\
+# Settings of an indlet node: docs/settings.md explains all of them, indlet init --all lists them.
+# Serve, crawl and harvest with  indlet serve --config {name}
+[node]
+# name = "indlet"  # what the node is called
+# base_url = "https://library.example.org"  # its public address
+
+[admin]
+{password}  # opens the operations desk, /admin; see  indlet password
+
+{folders}
+
+# [[source]]  # a repository to harvest, as many as you like
+# url = "https://repository.example.org/oai"
+# every = "1d"  # how often
+"""
+
+
+def short_template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> str:
+    """The text of a settings file with what most nodes need; `roots` become hierarchies."""
+    folders = "\n".join(f"[[hierarchy]]\nroot = {toml(root)}" for root in roots)
+    password = f"password_hash = {toml(password_hash)}" if password_hash else '# password_hash = ""'
+    example = '# [[hierarchy]]  # a folder to provide, as many as you like\n# root = "/srv/documents"'
+    return SHORT.format(name=name, password=password, folders=folders or example)
+
+
 def template(name: str, roots: Iterable[str] = (), password_hash: str = "") -> str:
-    """The text of a settings file; `roots` become hierarchies."""
+    """The text of a settings file with every setting; `roots` become hierarchies."""
     parts = [HEAD.format(name=name), *_values(settings.Settings)]
     for field in fields(settings.Settings):
         default = field.default_factory() if field.default_factory is not MISSING else None

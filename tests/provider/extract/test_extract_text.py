@@ -134,9 +134,10 @@ def test_name_becomes_a_title() -> None:
     assert title_from_name(".profile") == ".profile"
 
 
-def test_plain_text_is_titled_by_its_name_and_freed_of_controls(read: Read) -> None:
+def test_plain_text_is_titled_by_its_first_line_and_freed_of_controls(read: Read) -> None:
     document = read(b"one\x07two\x0cthree co\xc2\xadop", "my_notes.txt")
-    assert document.metadata == {"title": ["my notes"]}
+    assert document.metadata == {"title": ["one two"]}
+    assert read(b"words " * 100, "my_notes.txt").metadata == {"title": ["my notes"]}, "no line is a title"
     assert document.text.split() == ["one", "two", "three", "coop"]
 
 

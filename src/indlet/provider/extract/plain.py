@@ -18,6 +18,9 @@ _FRONT: Final = {
     "language": "language", "abstract": "description", "description": "description", "summary": "description",
     "license": "rights", "rights": "rights", "publisher": "publisher", "doi": "identifier",
 }  # fmt: skip
+HEAD: Final = 10_000  # characters within which a text file has its title
+FIRST_LINES: Final = 20
+TITLE: Final = 200  # characters
 _FENCED = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _FENCE_END = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(
@@ -38,10 +41,21 @@ def extract(file: File) -> Iterator[Document]:
         pairs, text = _markdown(text)
     elif file.media_type == "text/x-tex":
         pairs = _tex(text[:100_000])
+    else:
+        pairs = _first_line(text[:HEAD])
     metadata = described(pairs)
     if found := metadata.get("language"):
         language = found[0] if len(found[0]) <= 3 else ""
     yield Document(text, metadata, file.media_type, language=language)
+
+
+def _first_line(text: str) -> list[tuple[str, str]]:
+    """The first line that has a letter, as a title; none if it is too long to be one."""
+    for line in text.lstrip("\ufeff").splitlines()[:FIRST_LINES]:
+        words = " ".join(line.split())
+        if any(letter.isalpha() for letter in words):
+            return [("title", words)] if len(words) <= TITLE else []
+    return []
 
 
 def _markdown(text: str) -> tuple[list[tuple[str, str]], str]:
