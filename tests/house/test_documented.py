@@ -35,6 +35,7 @@ def test_every_setting_is_documented(name: str, kind: type[Any]) -> None:
         text = text[start.start() :].split("\n## ", 1)[0]
     for field in fields(kind):
         if not is_dataclass(get_type_hints(kind)[field.name]) and field.name not in {
+            "api_key",
             "hierarchy",
             "library",
             "repository",

@@ -100,6 +100,7 @@ def _settings(settings: Settings, path: Path) -> Iterator[CheckResult]:
             settings.admin.password_hash
             or settings.user
             or any(s.token or s.password for s in settings.source)
+            or bool(settings.api_key)
         )
         if secret and path.stat().st_mode & 0o077:
             yield CheckResult("settings", str(path), "warning", f"others may read it: chmod 600 {path}")

@@ -16,6 +16,7 @@ _COMMENT = re.compile(r"^    (\w+): [^#\n]*(?:\(\n[^#\n]*)?  # (?!fmt:)(.+)$", r
 
 # What an entry must state.
 _EXAMPLES = {
+    "api_key": {"name": "partner", "key": "a long random text"},
     "hierarchy": {"root": "/srv/documents"},
     "library": {"name": "larc", "read": "catalogue/export"},
     "repository": {"path": "/oai/theses"},

@@ -362,6 +362,22 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
+class Api:
+    """How often the JSON API may be asked."""
+
+    anonymous_per_hour: int = -1  # requests without a key, by address; -1: no limit; 0: a key is needed
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A program that may ask the JSON API more often; it sends its key as X-API-Key."""
+
+    name: str
+    key: str
+    per_hour: int = 1000  # requests; -1: no limit
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """What a serving node writes to its standard error: requests, jobs, acts at the desk."""
 
@@ -382,6 +398,14 @@ class Notify:
     smtp_password: str = ""
     every: str = "5m"
     failed_runs: int = 0  # alert after so many failed runs of a source in a row; 1: the first; 0: none
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """What readers do, as numbers alone: searches, record pages, clicks to the owner."""
+
+    count: bool = True
+    keep_days: int = 400  # older numbers are deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,9 +448,12 @@ class Settings:
     admin: Admin = field(default_factory=Admin)
     notify: Notify = field(default_factory=Notify)
     duplicates: Duplicates = field(default_factory=Duplicates)
+    statistics: Counting = field(default_factory=Counting)
     sidecar: Sidecar = field(default_factory=Sidecar)
     log: Log = field(default_factory=Log)
     user: tuple[User, ...] = ()
+    api: Api = field(default_factory=Api)
+    api_key: tuple[ApiKey, ...] = ()
     hierarchy: tuple[Hierarchy, ...] = ()
     library: tuple[LibraryFolder, ...] = ()
     set_: tuple[SetRule, ...] = ()

@@ -16,6 +16,8 @@ from indlet.extension import extensions
 from indlet.model import JsonMapping, JsonObject
 from indlet.settings import EMBEDDED, ROLES, IndexEngine, Settings
 
+SHORTEST_KEY = 16
+
 
 def load(path: Path) -> Settings:
     """The settings that a file states, checked; local paths are relative to the file, or begin with "~"."""
@@ -79,6 +81,7 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
         ),
         ([s.name for s in settings.source if s.name], "source"),
         ([r.path for r in settings.repository], "repository"),
+        ([one.name for one in settings.api_key], "api_key"),
     ):
         for name in names:
             if names.count(name) > 1:
@@ -92,6 +95,7 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
                 f"not {source.mode!r}"
             )
     _check_users(settings, where)
+    _check_api_keys(settings, where)
     _check_engine(settings.index, where)
     _check_source_access(settings, where)
     if settings.index.prune and _is_restricted(settings):
@@ -103,6 +107,15 @@ def from_mapping(raw: JsonMapping, where: str = "settings") -> Settings:
     if password and not settings.admin.password_hash:
         settings = replace(settings, admin=replace(settings.admin, password_hash=password))
     return settings
+
+
+def _check_api_keys(settings: Settings, where: str) -> None:
+    for one in settings.api_key:
+        if len(one.key) < SHORTEST_KEY or not (one.key.isascii() and one.key.isprintable()):
+            raise SettingsError(
+                f"{where}: [[api_key]] {one.name}: fewer than {SHORTEST_KEY} ASCII characters; make one "
+                "with  python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            )
 
 
 def _check_users(settings: Settings, where: str) -> None:

@@ -7,7 +7,7 @@ import gc
 import logging
 import mimetypes
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import cache, partial
 from importlib.resources import files
 from typing import Final
@@ -39,6 +39,7 @@ from indlet.settings import HIERARCHY, Settings
 from indlet.store import Store
 from indlet.web.admin import Desk
 from indlet.web.advanced import Advanced
+from indlet.web.api_keys import ApiKeys
 from indlet.web.auth import Gate, ended_sessions, keep_ended_sessions
 from indlet.web.browse import Browsing
 from indlet.web.compare import Comparing
@@ -48,6 +49,7 @@ from indlet.web.i18n import strings
 from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
+from indlet.web.reader_statistics import ReaderCounts, ReaderStatistics
 from indlet.web.record import Records
 from indlet.web.result_export import KINDS, ResultExport
 from indlet.web.sitemap import PortalSitemap
@@ -76,17 +78,18 @@ def application(
     pages = Pages.of(settings)
     portal = Portal(library, pages, settings.base_url())
     usage, meter = usage_of(store), Meter()
+    readers = ReaderStatistics(store, settings.statistics)
     own = jobs is None
     jobs = jobs or Jobs(store, settings)
-    desk = Desk(portal, _gate(store, settings), usage, jobs)
+    desk = Desk(portal, _gate(store, settings), usage, jobs, readers)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get, settings.admin.metrics_token)
     provides = settings.provides()
     sitemap = PortalSitemap(portal)
     searched: list[BaseRoute] = [
-        *_portal_routes(portal),
+        *_portal_routes(portal, ReaderCounts(portal, readers)),
         Route("/portal-sitemap.xml", sitemap.index),
         Route("/portal-sitemap/{number}.xml", sitemap.part),
-        *api.routes(library),
+        *ApiKeys(settings).only(api.routes(library)),
     ]
     if not provides:
         searched.append(Route("/sitemap.xml", sitemap.index))
@@ -107,7 +110,7 @@ def application(
     not_found, broken = partial(_not_found, pages), partial(_broken, pages)
     app = LockedApplication(
         routes=routes,
-        lifespan=lambda app: _lifespan(library, usage, jobs if own else None, follow),
+        lifespan=lambda app: _lifespan(library, (usage, readers), jobs if own else None, follow),
         exception_handlers={HTTPException: not_found, IndletError: broken, Exception: broken},
         middleware=[Middleware(_metered, meter=meter)],
     )
@@ -123,7 +126,9 @@ def _gate(store: Store, settings: Settings) -> Gate:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(library: Library, usage: Usage, own: Jobs | None, follow: bool) -> AsyncIterator[None]:
+async def _lifespan(
+    library: Library, counts: Iterable[Usage | ReaderStatistics], own: Jobs | None, follow: bool
+) -> AsyncIterator[None]:
     process.switch_quickly()
     if library.settings.index.is_embedded:
         current_default_thread_limiter().total_tokens = _THREADS
@@ -134,16 +139,18 @@ async def _lifespan(library: Library, usage: Usage, own: Jobs | None, follow: bo
     try:
         yield
     finally:
-        usage.save()
+        for counted in counts:
+            counted.save()
         if own:
             own.schedule.close()
 
 
-def _portal_routes(portal: Portal) -> list[BaseRoute]:
+def _portal_routes(portal: Portal, counts: ReaderCounts) -> list[BaseRoute]:
     """What readers see: search, records, lists, exports, feeds."""
     browsing, results, records = Browsing(portal), ResultExport(portal), Records(portal)
     routes: list[BaseRoute] = [
-        Route("/", portal.search),
+        Route("/", counts.searches(portal.search)),
+        Route("/clicks", counts.click, methods=["POST"]),
         Route("/search", _to_search),
         Route("/advanced", Advanced(portal).page),
         Route("/browse", browsing.overview),
@@ -151,8 +158,8 @@ def _portal_routes(portal: Portal) -> list[BaseRoute]:
         Route("/marked", portal.marked),
         Route("/marked.{kind:str}", results.marked, methods=["POST"]),
         Route("/information", portal.information),
-        Route("/record", records.page),
-        Route("/record/{identifier:path}", records.page),
+        Route("/record", counts.investigations(records.page)),
+        Route("/record/{identifier:path}", counts.investigations(records.page)),
         Route("/export/{name}", records.export),
         Route("/unapi", records.unapi),
         Route("/suggest", portal.suggest),

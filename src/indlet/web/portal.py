@@ -20,6 +20,7 @@ from indlet.service.search.library import MAX_LIMIT, Library
 from indlet.service.search.rank import MODELS
 from indlet.service.search.results import Result
 from indlet.store import Store, View
+from indlet.web.api_examples import examples
 from indlet.web.citation import citation
 from indlet.web.discovery import opensearch, website_json_ld
 from indlet.web.hit_view import item as shown
@@ -126,6 +127,7 @@ class Portal:
             facets = self._siblings(state, result)
         except QueryError as e:
             return self.pages.render(request, "search.html", 400, fault=fault(e, t), **common)
+        request.state.total = result.total  # for the statistics
         pages = min(-(-result.total // size), deepest)
         if result.total and state.page > pages:
             return RedirectResponse(state.link(page=pages), 303)
@@ -296,7 +298,11 @@ class Portal:
 
     def api(self, request: Request) -> Response:
         """What the API offers, with a form for each question that can be asked of it."""
-        return self.pages.render(request, "api.html", endpoints=ENDPOINTS)
+        settings = self.library.settings
+        return self.pages.render(
+            request, "api.html", endpoints=ENDPOINTS, keys=bool(settings.api_key),
+            anonymous=settings.api.anonymous_per_hour, examples=examples(self.root, bool(settings.api_key)),
+        )  # fmt: skip
 
     def preferences(self, request: Request) -> Response:
         """Remember the language or the appearance, and go back to where the choice was made."""

@@ -58,7 +58,7 @@ class Records:
             return RedirectResponse(cited.page, 303)
         if (wanted := _negotiated(request)) is not None:
             return self._exported(cited, stored, wanted)
-        record = stored.record
+        record, request.state.source = stored.record, origin.name  # the latter for the statistics
         address = self.portal.root + cited.page
         return self.portal.pages.render(
             request,

@@ -41,7 +41,7 @@ def extract(file: File) -> Iterator[Document]:
         pairs, text = _markdown(text)
     elif file.media_type == "text/x-tex":
         pairs = _tex(text[:100_000])
-    else:
+    elif file.media_type in ("text/plain", "text/x-rst"):
         pairs = _first_line(text[:HEAD])
     metadata = described(pairs)
     if found := metadata.get("language"):

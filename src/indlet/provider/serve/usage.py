@@ -11,7 +11,7 @@ import fcntl
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,8 +23,7 @@ from indlet.oai.dates import written
 from indlet.provider.serve.repository import OaiAnswer
 from indlet.store import Store
 
-NAME: Final = "usage.json"
-_KEY: Final = "usage"  # of the entry in a store
+NAME: Final = "usage.json"  # without its ending the key of the entry in a store
 EVERY: Final = (
     60.0  # seconds between two times that the counts are written, while there is something to count
 )
@@ -61,11 +60,20 @@ class Usage:
     With a folder or a store, the counts of earlier and other processes are there too.
     """
 
-    def __init__(self, kept: Path | Store | None = None, most: int = MOST) -> None:
-        self._most = most
+    def __init__(
+        self,
+        kept: Path | Store | None = None,
+        most: int = MOST,
+        name: str = NAME,
+        oldest: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`oldest` gives the day before which counts are dropped when they are written; empty: none are."""
+        self._most, self._oldest = most, oldest
         self._place: _File | _Entry | None = None
         if kept is not None:
-            self._place = _File(kept / NAME) if isinstance(kept, Path) else _Entry(kept)
+            self._place = (
+                _File(kept / name) if isinstance(kept, Path) else _Entry(kept, name.removesuffix(".json"))
+            )
         self._guard, self._saving = threading.Lock(), threading.Lock()
         self._new: Counts = OrderedDict()  # since the file was last written
         self._old: Counts = OrderedDict() if self._place is None else self._place.read(most)
@@ -74,8 +82,11 @@ class Usage:
     def count(self, now: float, extended: bool, answer: OaiAnswer, size: int, agent: str) -> None:
         day, endpoint = written(int(now))[:10], "/ft-oai" if extended else "/oai"
         kind = UsageKind(day, endpoint, answer.verb, answer.prefix, agent[:_AGENT])
+        self.add(now, kind, Count(1, answer.records, size))
+
+    def add(self, now: float, kind: UsageKind, count: Count) -> None:
         with self._guard:
-            _add(self._new, [(kind, Count(1, answer.records, size))], self._most)
+            _add(self._new, [(kind, count)], self._most)
             if self._place is None:
                 return
             if self._due is None:
@@ -102,7 +113,7 @@ class Usage:
                     return
                 fresh, self._new = self._new, OrderedDict()
             try:
-                every = self._place.add(fresh, self._most)
+                every = self._place.add(fresh, self._most, self._oldest())
             except (OSError, StoreError) as e:
                 said = e.strerror if isinstance(e, OSError) else str(e)
                 _log.warning("%s cannot be written: %s; counts are kept in memory", self._place, said)
@@ -121,6 +132,11 @@ def _add(counts: Counts, more: Iterable[tuple[UsageKind, Count]], most: int) -> 
             counts.popitem(last=False)
 
 
+def _since(oldest: str, counts: Counts) -> Counts:
+    """The counts that are not older than a day; those of a month go with its last day."""
+    return OrderedDict((kind, n) for kind, n in counts.items() if kind.day >= oldest[: len(kind.day)])
+
+
 class _File:
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -128,11 +144,11 @@ class _File:
     def __str__(self) -> str:
         return str(self._path)
 
-    def add(self, fresh: Counts, most: int) -> Counts:
+    def add(self, fresh: Counts, most: int, oldest: str) -> Counts:
         """Adds counts to those of the file, which is replaced as a whole; gives all of them."""
         with open_private(self._path.with_suffix(".lock"), "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            every = self.read(most)
+            every = _since(oldest, self.read(most))
             _add(every, fresh.items(), most)
             write_whole(self._path, _packed(every))
         return every
@@ -153,23 +169,23 @@ class _File:
 class _Entry:
     """Counts in a store, in one transaction each time."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, key: str) -> None:
+        self._store, self._key = store, key
 
     def __str__(self) -> str:
         return self._store.location
 
-    def add(self, fresh: Counts, most: int) -> Counts:
+    def add(self, fresh: Counts, most: int, oldest: str) -> Counts:
         with self._store.write() as tx:
-            raw = tx.meta_value(_KEY, None)
-            every = _unpacked(raw, most) if raw else OrderedDict()
+            raw = tx.meta_value(self._key, None)
+            every = _since(oldest, _unpacked(raw, most)) if raw else OrderedDict()
             _add(every, fresh.items(), most)
-            tx.meta(_KEY, _packed(every))
+            tx.meta(self._key, _packed(every))
         return every
 
     def read(self, most: int) -> Counts:
         with self._store.read() as view:
-            raw = view.meta(_KEY)
+            raw = view.meta(self._key)
         return _unpacked(raw, most) if raw else OrderedDict()
 
 

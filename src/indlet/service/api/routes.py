@@ -354,7 +354,11 @@ def _problem(error: IndletError) -> Response:
 def _preflight(request: Request) -> Response:
     return Response(
         status_code=204,
-        headers={"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Max-Age": "86400"},
+        headers={
+            "Access-Control-Allow-Methods": "GET, HEAD",
+            "Access-Control-Allow-Headers": "X-API-Key",
+            "Access-Control-Max-Age": "86400",
+        },
     )
 
 

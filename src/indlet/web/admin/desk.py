@@ -26,18 +26,22 @@ from indlet.web.admin.desk_log import DeskLog
 from indlet.web.admin.own_records import find_own
 from indlet.web.admin.sign_ins import SignIns
 from indlet.web.admin.source_pages import SourcePages
+from indlet.web.admin.statistics import StatisticsPage
 from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
 from indlet.web.i18n import Strings, strings
 from indlet.web.portal import Portal
+from indlet.web.reader_statistics import ReaderStatistics
 
 _DEVICE_SECONDS: Final = 365 * 86400
-_TABS: Final = ("overview", "alerts", "duplicates", "provider", "store", "jobs", "log")
+_TABS: Final = ("overview", "alerts", "duplicates", "provider", "statistics", "store", "jobs", "log")
 _LOGGED: Final = 200  # acts that the log shows
 Page = Callable[[Request, Strings, Session], Response]
 
 
 class Desk:
-    def __init__(self, portal: Portal, gate: Gate, usage: Usage, jobs: Jobs) -> None:
+    def __init__(
+        self, portal: Portal, gate: Gate, usage: Usage, jobs: Jobs, readers: ReaderStatistics
+    ) -> None:
         self.portal = portal
         self.settings = portal.library.settings
         self.gate, self.usage = gate, usage
@@ -46,6 +50,7 @@ class Desk:
         self._sign_ins = SignIns(gate)
         self._probing = anyio.CapacityLimiter(2)  # each takes a process
         self.log = DeskLog(portal.store)
+        self._statistics = StatisticsPage(portal.store, readers)
         self.acts = Acts(portal.library, jobs, self.log)
         self.sources = SourcePages(portal, jobs, self.acts, self.totals, self._render)
 
@@ -55,6 +60,9 @@ class Desk:
             Route("/admin/add", self._page(self.add)),
             Route("/admin/source", self._page(self.sources.source)),
             Route("/admin/provider", self._page(self.provider)),
+            Route("/admin/statistics", self._page(self.statistics)),
+            Route("/admin/statistics.csv", self._page(lambda request, t, session: self._statistics.csv())),
+            Route("/admin/statistics.json", self._page(lambda request, t, session: self._statistics.json())),
             Route("/admin/store", self._page(self.upkeep)),
             Route("/admin/jobs", self._page(self.jobs)),
             Route("/admin/log", self._page(self.logged)),
@@ -204,6 +212,10 @@ class Desk:
             request, session, "store", "admin/store.html", state=show.index_state(self.portal.library),
             upkeep=self.acts.upkeep.said(), busy=self.acts.upkeep.busy(),
         )  # fmt: skip
+
+    def statistics(self, request: Request, t: Strings, session: Session) -> Response:
+        context = self._statistics.context()
+        return self._render(request, session, "statistics", "admin/statistics.html", **context)
 
     def jobs(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(request, session, "jobs", "admin/jobs.html", **self.acts.jobs.context())

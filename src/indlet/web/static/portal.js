@@ -125,6 +125,15 @@
     }
   }
 
+  // A click on a record page that leads to its owner is counted, without saying who clicked.
+  if (location.pathname.startsWith(`${root}/record`)) {
+    document.addEventListener("click", (event) => {
+      if (event.target.closest?.("a[rel~=external]")) {
+        navigator.sendBeacon(`${root}/clicks`, new URLSearchParams({ page: location.pathname + location.search }));
+      }
+    });
+  }
+
   // The desk: parts of a page that are alive fetch themselves anew while something runs.
   for (const part of document.querySelectorAll("[data-live]")) live(part);
 
