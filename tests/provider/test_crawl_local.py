@@ -33,7 +33,7 @@ def test_files_become_records(bench: Bench) -> None:
     found = bench.records()
     assert set(found) == {"a", "sub/deep/b"}
     plain = found["a"]
-    assert plain.metadata["title"] == ["a"]
+    assert plain.metadata["title"] == ["wings of aeroplanes"]
     assert "date" not in plain.metadata  # when a file was written is no date of publication
     assert plain.metadata["type"] == ["Text"]
     assert plain.metadata["format"] == ["text/plain"]
@@ -42,7 +42,7 @@ def test_files_become_records(bench: Bench) -> None:
     assert plain.properties["size"] == 19
     assert plain.properties["modified"] == "2017-07-14T02:40:00Z"
     assert plain.properties["restricted"] is False
-    assert b"<dc:title>a</dc:title>" in plain.raw
+    assert b"<dc:title>wings of aeroplanes</dc:title>" in plain.raw
     assert found["sub/deep/b"].metadata["title"] == ["On flow"]
     assert found["sub/deep/b"].sets == ("docs:sub:deep",)
     with bench.store.read() as view:

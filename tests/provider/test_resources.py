@@ -257,7 +257,7 @@ def test_awkward_names_are_crawled_and_stay(bench: Bench) -> None:
         assert VALID.fullmatch(f"oai:localhost.localdomain:docs/{name}")
     assert "latin%E9%FF" in bench.records()
     assert "latin\\xe9\\xff.txt" in bench.files()
-    assert bench.records()["latin%E9%FF"].metadata["title"][0].startswith("latin")
+    assert bench.records()["latin%E9%FF"].metadata["title"] == ["some wing"]
     summary = bench.crawl()
     assert (summary.unchanged, summary.deleted, summary.read) == (len(AWKWARD) + 1, 0, 0)
     os.unlink(raw)  # noqa: PTH108

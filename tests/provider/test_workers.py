@@ -56,7 +56,7 @@ def test_every_job_has_its_outcome_and_vectors_are_the_analyzers(files: list[Pat
         assert outcome.size == path.stat().st_size
         [document] = outcome.documents
         assert document.vector == analyzer.vector(path.read_text())
-        assert document.metadata["title"] == [path.stem.replace("_", " ")]
+        assert document.metadata["title"] == [path.read_text().splitlines()[0]]
         assert document.media_type == "text/plain"
 
 
