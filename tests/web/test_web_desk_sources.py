@@ -138,7 +138,7 @@ def test_a_source_is_changed(desk: Operator, empty: tuple[Store, TestClient]) ->
     with store.read() as view:
         assert [origin.name for origin in view.origins("source")] == ["new"], "its records stay its own"
     page = desk.client.get("/admin/source?name=new").text
-    assert "hush" not in page and "It has one, which is never shown" in page
+    assert "hush" not in page and "A token is set; it is never shown" in page
     desk.act("edit", name="new", token="other")
     assert office(desk).harvests.sources()["new"].token == "other"
     desk.act("edit", name="new", no_token="1")
