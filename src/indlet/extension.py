@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from indlet.cli.check import CheckResult
     from indlet.formats import MetadataFormat
     from indlet.model import JsonObject
+    from indlet.node.schedule import Job
     from indlet.provider.serve.application import ProviderWeb
     from indlet.provider.serve.record_filter import RecordFilter
     from indlet.provider.source import CrawlTarget
     from indlet.service.harvest.run import LessonRequest
     from indlet.service.index.protocol import Index
+    from indlet.service.search.library import Library
     from indlet.settings import IndexEngine, Settings, Source
     from indlet.store import Clock, OpenStore, Store
+    from indlet.web.admin.desk_part import DeskPart
 
 # The packages whose module `extension` has an `EXTENSION`. A new extension is one more name here.
 INSTALLED: Final = ("indlet.exchange", "indlet.site", "indlet.cluster", "indlet.sidecar")
@@ -88,6 +91,10 @@ class Extension:
     checks: Callable[[Settings], Iterable[CheckResult]] = lambda settings: ()
     # What `indlet harvest` does once it has harvested these sources.
     after_harvest: Callable[[Store, Settings, Sequence[Source]], FollowUp] = lambda *_: FollowUp()
+    # Jobs that other processes do for a node that leaves its jobs to them, as the desk shows them.
+    other_jobs: Callable[[Store, Settings], Sequence[Job]] = lambda store, settings: ()
+    # Pages and acts of the desk.
+    desk: Callable[[Library], DeskPart] = lambda library: _no_desk_part()
     # What the desk shows of a source: a line of text; empty for nothing.
     source_status: Callable[[Store, int], str] = lambda store, origin: ""
     # What is crawled, beside hierarchies; and what is done with the store before a crawl.
@@ -97,6 +104,12 @@ class Extension:
     record_filter: Callable[[Settings, Clock], RecordFilter | None] = lambda settings, clock: None
     # What a provider answers besides, given what answers and where the landing page is (empty: nowhere).
     routes: Callable[[ProviderWeb, str], Sequence[BaseRoute]] = lambda web, landing: ()
+
+
+def _no_desk_part() -> DeskPart:
+    from indlet.web.admin.desk_part import DeskPart
+
+    return DeskPart()
 
 
 @cache

@@ -10,12 +10,12 @@ from lxml import etree
 from starlette.testclient import TestClient
 from tests.web.nodes import PASSWORD
 
+from indlet.exchange.alerts_desk import ON_PAGE
 from indlet.exchange.duplicates.decisions import PairDecision, decisions, take
 from indlet.exchange.duplicates.job import look
 from indlet.model import Record
 from indlet.service.index import follow
 from indlet.store import Store, withheld
-from indlet.web.admin.alerts import ON_PAGE
 
 Desk = tuple[Store, TestClient, str]
 

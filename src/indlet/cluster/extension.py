@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -9,8 +10,9 @@ from indlet.errors import MissingExtra
 from indlet.extension import CommandEntry, Extension
 
 if TYPE_CHECKING:
+    from indlet.node.schedule import Job
     from indlet.service.index.protocol import Index
-    from indlet.settings import IndexEngine
+    from indlet.settings import IndexEngine, Settings
     from indlet.store import Clock, Store
 
 
@@ -36,6 +38,12 @@ def _opensearch_index(store: Store, engine: IndexEngine) -> Index:
     return index_on(store, engine)
 
 
+def _other_jobs(store: Store, settings: Settings) -> Sequence[Job]:
+    from indlet.cluster.worker import table
+
+    return table(store, settings)
+
+
 EXTENSION: Final = Extension(
     name="cluster",
     commands={
@@ -48,4 +56,5 @@ EXTENSION: Final = Extension(
     },
     stores={"postgresql": _open_postgresql, "postgres": _open_postgresql},
     index_engines={"opensearch": _opensearch_index},
+    other_jobs=_other_jobs,
 )

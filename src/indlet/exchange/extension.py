@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from indlet.provider.serve.application import ProviderWeb
     from indlet.provider.source import CrawlTarget
     from indlet.service.harvest.run import LessonRequest
+    from indlet.service.search.library import Library
     from indlet.settings import Settings
     from indlet.store import Store
+    from indlet.web.admin.desk_part import DeskPart
 
 _COMMANDS: Final = "indlet.exchange.commands"
 
@@ -70,6 +72,12 @@ def _learn_decisions(asked: LessonRequest) -> tuple[JsonObject, str]:
     return learn(asked)
 
 
+def _desk(library: Library) -> DeskPart:
+    from indlet.exchange.desk import desk_part
+
+    return desk_part(library)
+
+
 EXTENSION: Final = Extension(
     name="exchange",
     commands={
@@ -92,4 +100,5 @@ EXTENSION: Final = Extension(
     jobs=_jobs,
     lessons={"decisions": _learn_decisions},
     checks=_checks,
+    desk=_desk,
 )

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Collection
 from urllib.parse import urlencode, urlsplit
 
 from indlet.errors import IndletError, SettingsError
-from indlet.exchange import ownership
-from indlet.exchange.duplicates import decisions
-from indlet.exchange.duplicates import job as duplicates
+from indlet.extension import extensions
 from indlet.formats import METADATA
 from indlet.node.jobs import Jobs
 from indlet.node.probe import Probe, probe_in_child
@@ -21,8 +17,9 @@ from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.run import FEED
 from indlet.service.search.library import Library
 from indlet.settings import Node, Source, without_credentials
-from indlet.web.admin.alerts import AlertsDesk
 from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.desk_part import Act
+from indlet.web.admin.desk_part import Form as Form
 from indlet.web.admin.job_acts import JobActs
 from indlet.web.admin.show import failed_records
 from indlet.web.admin.source_status import Choice, LiveState, source_rows
@@ -30,23 +27,13 @@ from indlet.web.admin.upkeep import DeskUpkeep
 from indlet.web.auth import Session
 from indlet.wording import amount
 
-Form = dict[str, str]
-
-
-class Act(NamedTuple):
-    """A name, who may do it, and what does it: the page to go to, what was done, and to how many."""
-
-    name: str
-    role: str
-    work: Callable[[Form], tuple[str, str] | tuple[str, str, int]]
-
 
 class Acts:
     def __init__(self, library: Library, jobs: Jobs, log: DeskLog) -> None:
         self._library, self._log = library, log
         self._harvests = jobs.harvests
         self.upkeep = DeskUpkeep(library, jobs.schedule)
-        self.alerts = AlertsDesk(library.store, library.settings)
+        self.parts = [extension.desk(library) for extension in extensions()]
         self.jobs = JobActs(library, jobs.schedule, jobs.harvests)
         acts = (
             Act("harvest", "operator", lambda form: self._start(form, full=False)),
@@ -58,13 +45,6 @@ class Acts:
             Act("resume_all", "operator", lambda form: self._pause_all(form, paused=False)),
             Act("retry", "operator", self._retry),
             Act("retry_group", "operator", self._retry_group),
-            Act("acknowledge", "operator", self.alerts.acknowledge),
-            Act("acknowledge_all", "operator", self.alerts.acknowledge_all),
-            Act("keep", "operator", self.alerts.keep),
-            *(Act(said, "operator", partial(self._decide, said)) for said in decisions.CHOICES),
-            Act("withdraw", "operator", self._withdraw),
-            Act("restore", "operator", self._restore),
-            Act("release", "admin", self.alerts.release),
             Act("run", "operator", self.jobs.run),
             Act("round", "operator", self.jobs.round),
             Act("check", "operator", lambda form: self._upkeep("check")),
@@ -73,6 +53,7 @@ class Acts:
             Act("edit", "admin", self._edit),
             Act("reset", "admin", self._reset),
             Act("remove", "admin", self._remove),
+            *(act for part in self.parts for act in part.acts),
         )
         self._acts = {act.name: act for act in acts}
 
@@ -211,23 +192,6 @@ class Acts:
             raise SettingsError(f"{name!r} has {count}: choose whether they are kept or deleted")
         self._harvests.remove(name, records=choice == "delete")
         return "/admin", f"{name}, {count} {'deleted' if choice == 'delete' else 'kept'}"
-
-    # Records
-
-    def _decide(self, choice: str, form: Form) -> tuple[str, str]:
-        one, _, other = form.get("name", "").partition(" ")
-        duplicates.decide(self._library.store, one, other, choice, form["by"])
-        return "/admin/duplicates", form.get("name", "")
-
-    def _withdraw(self, form: Form) -> tuple[str, str]:
-        identifier = form.get("name", "").strip()
-        ownership.withdraw(self._library.store, identifier, form["by"])
-        return "/admin/provider", identifier
-
-    def _restore(self, form: Form) -> tuple[str, str]:
-        identifier = form.get("name", "").strip()
-        ownership.restore(self._library.store, identifier)
-        return "/admin/provider", identifier
 
     def _upkeep(self, what: str) -> tuple[str, str]:
         self.upkeep.begin(what)

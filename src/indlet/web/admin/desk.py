@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,14 +15,13 @@ from starlette.routing import BaseRoute, Route
 
 from indlet import logs
 from indlet.errors import IndletError
-from indlet.exchange import ownership
-from indlet.exchange.duplicates import job as duplicates
 from indlet.node.jobs import Jobs
 from indlet.provider.serve.http import TooMuch, posted
 from indlet.provider.serve.usage import Usage
 from indlet.web.admin import show, source_status
 from indlet.web.admin.acts import Acts, Form
 from indlet.web.admin.desk_log import DeskLog
+from indlet.web.admin.desk_part import DeskPage
 from indlet.web.admin.own_records import find_own
 from indlet.web.admin.sign_ins import SignIns
 from indlet.web.admin.source_pages import SourcePages
@@ -33,7 +32,7 @@ from indlet.web.portal import Portal
 from indlet.web.reader_statistics import ReaderStatistics
 
 _DEVICE_SECONDS: Final = 365 * 86400
-_TABS: Final = ("overview", "alerts", "duplicates", "provider", "statistics", "store", "jobs", "log")
+_TABS: Final = ("provider", "statistics", "store", "jobs", "log")  # after those of extensions
 _LOGGED: Final = 200  # acts that the log shows
 Page = Callable[[Request, Strings, Session], Response]
 
@@ -52,6 +51,8 @@ class Desk:
         self.log = DeskLog(portal.store)
         self._statistics = StatisticsPage(portal.store, readers)
         self.acts = Acts(portal.library, jobs, self.log)
+        self._more = [page for part in self.acts.parts for page in part.pages]
+        self._tabs = ("overview", *(page.name for page in self._more), *_TABS)
         self.sources = SourcePages(portal, jobs, self.acts, self.totals, self._render)
 
     def routes(self) -> list[BaseRoute]:
@@ -67,15 +68,32 @@ class Desk:
             Route("/admin/jobs", self._page(self.jobs)),
             Route("/admin/log", self._page(self.logged)),
             Route("/admin/jobs.json", self._page(lambda request, t, session: self.acts.jobs.json())),
-            Route("/admin/alerts", self._page(self.alerts)),
-            Route("/admin/duplicates", self._page(self.duplicates)),
-            Route("/admin/alerts.json", self._page(lambda request, t, session: self.acts.alerts.json())),
-            Route("/admin/alerts.atom", self.alerts_feed),
+            *(route for page in self._more for route in self._routes_of(page)),
             Route("/admin/test", self.act, methods=["POST"]),
             Route("/admin/act", self.act, methods=["POST"]),
             Route("/admin/sign-in", self.sign_in, methods=["GET", "POST"]),
             Route("/admin/sign-out", self.sign_out, methods=["POST"]),
         ]
+
+    def _routes_of(self, page: DeskPage) -> Iterator[BaseRoute]:
+        """The addresses of an extension's page."""
+        address, json, feed = f"/admin/{page.name}", page.json, page.feed
+
+        def shown(request: Request, t: Strings, session: Session) -> Response:
+            return self._render(
+                request, session, page.name, page.template, **page.context(request.query_params)
+            )
+
+        yield Route(address, self._page(shown))
+        if json is not None:
+            yield Route(f"{address}.json", self._page(lambda request, t, session: json()))
+        if feed is not None:
+
+            def fed(request: Request) -> Response:
+                t = strings(self.portal.pages.language(request))
+                return self._shut(request, t) or feed(request)
+
+            yield Route(f"{address}.atom", fed)
 
     # The door
 
@@ -189,8 +207,8 @@ class Desk:
         self, request: Request, session: Session, tab: str, template: str, status: int = 200, **context: Any
     ) -> Response:
         return self.portal.pages.render(
-            request, template, status, here="desk", tab=tab, tabs=_TABS, csrf=session.csrf, session=session,
-            done=request.query_params.get("done", "")[:500], **context,
+            request, template, status, here="desk", tab=tab, tabs=self._tabs, csrf=session.csrf,
+            session=session, done=request.query_params.get("done", "")[:500], **context,
         )  # fmt: skip
 
     def add(self, request: Request, t: Strings, session: Session) -> Response:
@@ -201,10 +219,11 @@ class Desk:
     def provider(self, request: Request, t: Strings, session: Session) -> Response:
         words = request.query_params.get("q", "")
         found, problem = find_own(self.portal.library, words)
+        more = {name: one for part in self.acts.parts for name, one in part.about_own_records().items()}
         return self._render(
             request, session, "provider", "admin/provider.html", words=words, found=found, problem=problem,
             hierarchies=show.hierarchies(self.portal.store, self.settings, self.totals.get()),
-            usage=self.usage.counts()[:100], withdrawn=ownership.marked(self.portal.store)[:100],
+            usage=self.usage.counts()[:100], **more,
         )  # fmt: skip
 
     def upkeep(self, request: Request, t: Strings, session: Session) -> Response:
@@ -222,18 +241,6 @@ class Desk:
 
     def logged(self, request: Request, t: Strings, session: Session) -> Response:
         return self._render(request, session, "log", "admin/log.html", entries=self.log.entries(_LOGGED))
-
-    def alerts(self, request: Request, t: Strings, session: Session) -> Response:
-        context = self.acts.alerts.context(request.query_params)
-        return self._render(request, session, "alerts", "admin/alerts.html", **context)
-
-    def duplicates(self, request: Request, t: Strings, session: Session) -> Response:
-        context = duplicates.pairs_at_desk(self.portal.store)
-        return self._render(request, session, "duplicates", "admin/duplicates.html", **context)
-
-    def alerts_feed(self, request: Request) -> Response:
-        t = strings(self.portal.pages.language(request))
-        return self._shut(request, t) or self.acts.alerts.feed(request)
 
     # Acts
 

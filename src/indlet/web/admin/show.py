@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from indlet.cluster import worker
+from indlet.extension import extensions
 from indlet.model import JsonObject
 from indlet.node.schedule import Job, Schedule
 from indlet.service.index import follow
@@ -30,8 +30,10 @@ RUNS: Final = 200
 
 def jobs(schedule: Schedule, library: Library) -> list[Job]:
     """This node's, and those of the workers where it leaves its jobs to them."""
-    by_workers = not library.settings.node.jobs
-    return [*schedule.jobs(), *(worker.table(library.store, library.settings) if by_workers else [])]
+    if library.settings.node.jobs:
+        return schedule.jobs()
+    others = (extension.other_jobs(library.store, library.settings) for extension in extensions())
+    return [*schedule.jobs(), *(job for found in others for job in found)]
 
 
 @dataclass(frozen=True, slots=True)

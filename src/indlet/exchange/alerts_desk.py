@@ -19,13 +19,13 @@ from indlet.oai.dates import written
 from indlet.oai.xml import attribute, text
 from indlet.settings import Settings
 from indlet.store import Store, withheld
+from indlet.web.admin.desk_part import Form
 from indlet.wording import amount
 
 SHOWN: Final = 500  # in JSON and the feed
 ON_PAGE: Final = 50
 SOURCES: Final = 30  # that can be chosen among
 FEED: Final = "/admin/alerts.atom"
-Form = dict[str, str]
 
 
 class AlertsDesk:
