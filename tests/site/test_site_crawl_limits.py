@@ -14,6 +14,7 @@ from tests.site.web_servers import MODULES, Web, available, web_server
 from indlet.errors import SettingsError
 from indlet.provider.pipeline import crawl
 from indlet.settings import Site
+from indlet.site.tree import COMPARE_DAYS
 
 LIMIT = "limit_req_zone $server_name zone=z:1m rate={rate}r/s;"
 USE = "limit_req zone=z burst=100 nodelay; limit_req_status {status};"
@@ -78,6 +79,29 @@ def test_another_file_of_the_same_length_and_time_is_not_taken_for_this_one(apac
     apache.start()
     bench = make(apache)
     summary = bench.crawl()
+    assert set(bench.listed()) == {"b.html"}
+    assert "other bytes" in dict(summary.named)["a.html"]
+
+
+def test_an_alias_that_gives_another_file_later_is_noticed_within_some_days(
+    apache: Web, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apache.write("a.html", "<p>inside</p>", at=OLD)
+    apache.write("b.html", "<p>public</p>", at=OLD)
+    apache.start()
+    bench = make(apache)
+    bench.crawl()
+    assert set(bench.listed()) == {"a.html", "b.html"}
+    apache.stop()
+    apache.extra = f"Alias /a.html {apache.root}/b.html"
+    apache.start()
+    begun = time.time()
+    for day in range(COMPARE_DAYS):
+        with monkeypatch.context() as later:
+            later.setattr(time, "time", lambda now=begun + 86400 * day: now)
+            summary = bench.crawl()
+        if set(bench.listed()) == {"b.html"}:
+            break
     assert set(bench.listed()) == {"b.html"}
     assert "other bytes" in dict(summary.named)["a.html"]
 
