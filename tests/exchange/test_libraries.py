@@ -358,6 +358,31 @@ def test_what_a_catalogue_imported_is_not_exported_as_its_own(
     assert [summary.records for summary in crawl(store, settings)] == [0]
 
 
+@pytest.mark.parametrize("form", ["!form\tdelimited\n", "!form\ttagged\n"])
+def test_what_a_catalogue_imported_without_its_identifier_is_known_by_what_it_says(
+    tmp_path: Path, store: Store, form: str
+) -> None:
+    table = tmp_path / "reports.tsv"
+    rows = "TI\t\t\ttitle\t\tboth\tt\nAU\t\t\tcreator\t\tboth\ta\nDA\t\t\tdate\t\tboth\td\n"
+    table.write_text(form + rows)
+    settings = exported(tmp_path, store, format=f"table:{table}")
+    with store.write() as tx:
+        origin = tx.origin("source", "lanl", {"url": "http://lanl.example.org"})
+        about = {"creator": ["Wells, Ada"], "date": ["1999"]}
+        for number in range(2):
+            title = {"title": [f"Flutter {number}"]}
+            tx.put(origin, [Record(f"oai:lanl.example.org:{number}", {**title, **about})])
+    write = Write(str(tmp_path / "export"), f"table:{table}", path="{name}")
+    assert [done.files for done in write_out(store, Settings(write=(write,)))] == [2]
+    (summary,) = crawl(store, settings)
+    assert (summary.records, summary.echoes, summary.failures) == (0, 2, 0)
+    # What the catalogue has changed is its own, and so is what it has made itself.
+    one, _ = sorted((tmp_path / "export").iterdir())
+    one.write_bytes(one.read_bytes().replace(b"1999", b"2001"))
+    (summary,) = crawl(store, settings)
+    assert summary.records == 1
+
+
 def test_marc_that_was_written_whole_is_known_by_its_035(tmp_path: Path, store: Store) -> None:
     settings = exported(tmp_path, store)
     raw = marc21.write_xml(PERFORMED.leader, PERFORMED.fields)

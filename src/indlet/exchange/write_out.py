@@ -39,6 +39,7 @@ from indlet.formats.registry import ROOTS, Roots, known_roots
 from indlet.model import Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import own_sets, state_at_origin
+from indlet.provider.echoes import echo_key_of_file
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Settings, Write
 from indlet.store import FileState, Origin, Store
@@ -195,6 +196,8 @@ class WriteTask:
         with self._store.write() as tx:
             tx.drop_files(origin, batch.gone)
             tx.put_files(origin, batch.rows)
+            for key, identifier in filter(all, batch.echo_keys.items()):
+                tx.meta(key, identifier)
             for kind in ("deleted", "translation"):
                 over = [
                     s.resource for s in batch.rows if s.state != _GONE and (kind, s.resource) not in raised
@@ -253,6 +256,7 @@ class WriteTask:
             batch.raised.append(RaisedAlert("translation", stored.identifier, reason, remedy))
             return None
         batch.raised += raised
+        batch.echo_keys[echo_key_of_file(data, self._format, self._table)] = stored.identifier
         path, version = self._path(stored, source), state_at_origin(orjson.loads(stored.properties or b"{}"))
         digest = blake2b(data, digest_size=16).hexdigest()
         file, when, shown = self._folder / path, written(stored.datestamp), path

@@ -69,6 +69,9 @@ class WriteBatch:
     together: dict[str, list[bytes]] = field(default_factory=dict)  # files of many records, by their paths
     again: int = 0
     dropped: int = 0
+    echo_keys: dict[str, str] = field(
+        default_factory=dict
+    )  # identifiers, by what records say when read again
 
 
 def settings_digest(task: Write) -> str:

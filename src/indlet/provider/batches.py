@@ -65,7 +65,7 @@ class Batches:
         self._sets: set[tuple[int, str]] = set()
         # What changed files no longer hold: it goes when the crawl has come to its end.
         self._stale: dict[int, dict[str, None]] = {origin: {} for origin in self._origins}
-        self._echoes = Echoes(store, origin)
+        self._echoes = Echoes(store, origin, source.reader is not None)
         # Results whose files are known as read only then, with the records that they leave behind.
         self._late: list[tuple[ResourceResult, set[str]]] = []
         with store.read() as view:

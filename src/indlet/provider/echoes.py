@@ -2,6 +2,9 @@
 
 Such a record names its origin's OAI identifier, in MARC in 001 or 035, where local write puts it. If a source
 of this node has a record of that name, deleted or not, the export's copy is left out.
+
+Some formats have no place for that identifier. What is written in one of them is remembered by what it says
+when it is read again: an export's record that says the very same is the same record.
 """
 
 from __future__ import annotations
@@ -9,19 +12,23 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Final
 
 import orjson
 
 from indlet.errors import BadResponse
-from indlet.formats.record import MetadataFormat
-from indlet.model import Record
+from indlet.formats.crosswalk import Crosswalk
+from indlet.formats.record import Broken, MetadataFormat
+from indlet.model import Metadata, Record
 from indlet.oai.xml import element
 from indlet.store import Store, Transaction, View
 
 CLAIM: Final = "origin_identifier"  # property of a record that names another repository's identifier
 _IDENTIFIER = re.compile(r"oai:([^\s:]+):\S+")
 _IN_MARC = re.compile(rb"""(?:tag=["']001["']>|>\(OAI\))(oai:[^<>\s]{1,1000})<""")
+_WRITTEN: Final = "written:"  # with an echo key: the identifier of the record that was written so
+_LEAST: Final = 3  # elements without which a record is not told from others by what it says
 _UNDECIDED: Final = 20_000  # records that are looked at again at the end of each crawl
 
 
@@ -40,6 +47,29 @@ def origin_identifier(raw: bytes, metadata: MetadataFormat, repository: str) -> 
     return match[0] if match is not None and match[1] != repository else ""
 
 
+def echo_key(metadata: Metadata) -> str:
+    """What tells a record without its identifier, as read from a catalogue's file; empty if it says little.
+
+    Rights and identifiers are left out: a library adds its own.
+    """
+    said = {name: sorted(values) for name, values in metadata.items() if name not in ("rights", "identifier")}
+    if len(said) < _LEAST or "title" not in said:
+        return ""
+    return _WRITTEN + blake2b(orjson.dumps(said, option=orjson.OPT_SORT_KEYS), digest_size=12).hexdigest()
+
+
+def echo_key_of_file(data: bytes, metadata: MetadataFormat, table: Crosswalk) -> str:
+    """The key of the record that a file holds; empty if the record names its origin."""
+    fields = next(iter(metadata.load(data)), None)
+    if fields is None or isinstance(fields, Broken):
+        return ""
+    try:
+        named = origin_identifier(metadata.xml(fields), metadata, "")
+    except ValueError:
+        return ""
+    return "" if named else echo_key(table.read(fields).simple())
+
+
 class Echoes:
     """What of one library's export are records of others.
 
@@ -47,7 +77,9 @@ class Echoes:
     sources may be harvested later.
     """
 
-    def __init__(self, store: Store, origin: int) -> None:
+    def __init__(self, store: Store, origin: int, catalogue: bool) -> None:
+        """`catalogue`: the origin is the export of a catalogue, which may hold what was written for it."""
+        self._catalogue = catalogue
         self._meta = f"echoes:{origin}"
         with store.read() as view:
             self._undecided: dict[str, str] = orjson.loads(view.meta(self._meta) or b"{}")
@@ -59,7 +91,7 @@ class Echoes:
         """The records without those of others."""
         own = []
         for record in records:
-            claim = str(record.properties.get(CLAIM, ""))
+            claim = str(record.properties.get(CLAIM, "")) or self._written_as(view, record)
             if claim and self._is_held(view, claim):
                 self.count += 1
                 self._undecided.pop(record.identifier, None)
@@ -68,6 +100,11 @@ class Echoes:
                 self._undecided[record.identifier] = claim
             own.append(record)
         return own
+
+    def _written_as(self, view: View, record: Record) -> str:
+        """The identifier of another's record that was written for a catalogue and says the very same."""
+        key = echo_key(record.metadata) if self._catalogue else ""
+        return str(view.meta(key) or "") if key else ""
 
     def found_since(self, view: View) -> Iterable[str]:
         """Records that were taken for the library's own until their origin was harvested."""
