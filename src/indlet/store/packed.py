@@ -40,3 +40,12 @@ def packed_parts(
     parts = metadata, properties, raw, terms, positions
     digest = _core.record_digest((sets, language, length, resource), parts)
     return Packed(identifier, 0, sets, language, length, resource, digest, *parts)
+
+
+def sets_with_parents(specs: str) -> list[str]:
+    """The sets of a record and all sets above them, each once."""
+    found: dict[str, None] = {}
+    for spec in specs.split():
+        parts = spec.split(":")
+        found.update(dict.fromkeys(":".join(parts[: depth + 1]) for depth in range(len(parts))))
+    return list(found)

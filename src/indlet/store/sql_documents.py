@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from indlet.model import Packed, Record, TermVector
+from indlet.store.content import decode_content, is_encoded
 from indlet.store.contract import DocumentCount, DocumentState
 from indlet.store.packed import packed_parts
 from indlet.store.sql_waiting import SqlValue
@@ -126,7 +127,7 @@ class SqlDocumentsWriter:
         return self.put(
             origin,
             [
-                packed_parts(identifier, sets.split(), vectors[identifier], resource, *map(bytes, content))
+                packed_parts(identifier, sets.split(), vectors[identifier], resource, *_decoded(*content))
                 for identifier, sets, resource, *content in rows
             ],
         )
@@ -160,6 +161,12 @@ class SqlDocumentsWriter:
             part = identifiers[start : start + _TOGETHER]
             found += self._all(statement.format(", ".join("?" * len(part))), [*values, *part])
         return found
+
+
+def _decoded(metadata: bytes, properties: bytes, raw: bytes) -> tuple[bytes, bytes, bytes]:
+    if is_encoded(metadata):
+        metadata, raw = decode_content(metadata)
+    return metadata, properties, raw
 
 
 def _with_vector(record: Record | Packed, vector: TermVector) -> Record | Packed:

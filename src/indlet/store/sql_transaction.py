@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any, Final
 
 from indlet.model import Failure, JsonMapping, Packed, Record
+from indlet.store.content import encode_record
 from indlet.store.contract import NO_LIMIT, Clock, FileState
-from indlet.store.packed import packed
+from indlet.store.packed import packed, sets_with_parents
 from indlet.store.sql_departures import SqlDeparturesWriter
 from indlet.store.sql_documents import SqlDocumentsWriter
 from indlet.store.sql_grants import SqlGrantsWriter
@@ -68,6 +69,7 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         self._dates: set[int] = set()  # that records were written with
         self._sets: dict[tuple[int, str], int] = {}
         self._joined: dict[tuple[int, str], list[int]] = {}
+        self._kinds: dict[int, str] = {}  # of origins
 
     def begin(self) -> None:
         # Earlier versions kept the last answer in the store itself.
@@ -135,7 +137,7 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         )
 
     def _put(self, records: Sequence[Dated]) -> int:
-        rows = _latest(records)
+        rows = [(origin, stamp, self._encoded(origin, one)) for origin, stamp, one in _latest(records)]
         if not rows:
             return 0
         changed = self._upsert(rows)
@@ -144,10 +146,17 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         if len(changed) < len(rows):
             sets = [sets[seq - first] for seq in changed]
         self._know_sets(set(sets))
-        joined = self._joined
-        self._join([(i, seq) for seq, key in zip(changed, sets, strict=True) for i in joined[key]])
+        self._join([(i, seq) for seq, key in zip(changed, sets, strict=True) for i in self._joined[key]])
         self._note_departures()
         return len(changed)
+
+    def _encoded(self, origin: int, record: Packed) -> Packed:
+        if origin not in self._kinds:
+            self._kinds = self._origin_kinds()
+        return encode_record(record, is_harvested=self._kinds.get(origin) == "source")
+
+    def _origin_kinds(self) -> dict[int, str]:
+        return dict(self._all("SELECT id, kind FROM origins"))
 
     def delete(self, origin: int, identifiers: Iterable[str]) -> int:
         wanted = list(dict.fromkeys(identifiers))
@@ -354,7 +363,7 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
     def _know_sets(self, wanted: Set[tuple[int, str]]) -> None:
         """Find the numbers of sets, given as (origin, setSpecs), and of all above them; enter new ones."""
         missing = sorted(wanted - self._joined.keys())
-        lineages = {(origin, specs): _lineages(specs) for origin, specs in missing}
+        lineages = {(origin, specs): sets_with_parents(specs) for origin, specs in missing}
         specs = {(origin, spec) for (origin, _), above in lineages.items() for spec in above}
         self._find_sets(sorted(specs - self._sets.keys()))
         if new := sorted(specs - self._sets.keys()):
@@ -389,12 +398,3 @@ def _latest(records: Sequence[Dated]) -> Sequence[Dated]:
         found.pop(key, None)
         found[key] = one
     return list(found.values())
-
-
-def _lineages(specs: str) -> list[str]:
-    """The sets of a record and all sets above them, each once."""
-    found: dict[str, None] = {}
-    for spec in specs.split():
-        parts = spec.split(":")
-        found.update(dict.fromkeys(":".join(parts[: depth + 1]) for depth in range(len(parts))))
-    return list(found)

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 import orjson
 
 from indlet.model import JsonObject, Stored
+from indlet.store.content import decode_content, is_encoded, original_of
 from indlet.store.contract import (
     NO_LIMIT,
     PARTS,
@@ -38,7 +39,9 @@ from indlet.store.tables import TABLES
 
 # A row as `Stored`, without the look at its length that `Stored._make` takes: whole collections pass here.
 _stored: Callable[[Row], Stored] = partial(tuple.__new__, Stored)
+_METADATA, _RAW, _VECTOR = map(Stored._fields.index, ("metadata", "raw", "vector"))
 _FILE = ", ".join(FileState._fields)
+_ORIGINAL = "CASE WHEN length(r.raw) > 0 THEN r.raw ELSE r.metadata END"  # for `original_of`
 _RUN = ", ".join(RunEntry._fields)
 
 
@@ -89,11 +92,12 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
     def changes(
         self, after: int = 0, limit: int = NO_LIMIT, *, parts: Iterable[str] = PARTS
     ) -> Iterator[Stored]:
+        parts = tuple(parts)
         rows = self._each(
             f"SELECT {self._columns(parts)} FROM records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?",
             (after, limit),
         )
-        return map(_stored, rows)
+        return map(_reader(parts), rows)
 
     def last_seq(self) -> int:
         (row,) = self._all("SELECT max(seq) FROM records")
@@ -124,12 +128,12 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
             (*values, limit),
         )
         if not (placed := self._placed(asked, origins, grants)):
-            return list(map(_stored, rows))
+            return list(map(_reader(parts), rows))
         for clause, values in placed:
             columns = self._columns(parts, metadata_only, placed=True)
             rows += self._all(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
         rows.sort(key=_seq_of_stored)
-        return list(map(_stored, rows[:limit]))
+        return list(map(_reader(parts), rows[:limit]))
 
     def newest(
         self,
@@ -142,7 +146,7 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
         clause, values = self._where(_Asked(set_spec=set_spec, before=before), origins)
         order = f"{_order(set_spec, True)} DESC"
         asked = f"SELECT {self._columns(PARTS, True)} FROM {clause} ORDER BY {order} LIMIT ?"
-        return list(map(_stored, self._all(asked, (*values, limit))))
+        return list(map(_reader(), self._all(asked, (*values, limit))))
 
     def latest_ids(
         self, limit: int, *, before: int | None = None, origins: Iterable[int] | None = None
@@ -204,20 +208,20 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
         clause, values = self._where(asked, origins, grants)
         of = "r.metadata_" if metadata_only else "r."
         # A column more takes a tenth longer.
-        columns = f"{of}seq, r.identifier, {of}datestamp, r.sets, CASE r.deleted WHEN 0 THEN r.raw END"
+        columns = f"{of}seq, r.identifier, {of}datestamp, r.sets, CASE r.deleted WHEN 0 THEN {_ORIGINAL} END"
         rows = self._each(
             f"SELECT {columns} FROM {clause} ORDER BY {_order(set_spec, metadata_only)} LIMIT ?",
             (*values, limit),
         )
         if not (placed := self._placed(asked, origins, grants)):
-            return rows
+            return map(_with_original, rows)
         columns = "{seq}, r.identifier, {datestamp}, {sets}".format(**PLACED)
-        columns += f", CASE WHEN r.deleted = 0 AND {IS_SHOWN} THEN r.raw END"
+        columns += f", CASE WHEN r.deleted = 0 AND {IS_SHOWN} THEN {_ORIGINAL} END"
         more = [
             self._each(f"SELECT {columns} FROM {clause} ORDER BY v.seq LIMIT ?", (*values, limit))
             for clause, values in placed
         ]
-        return islice(merge(rows, *more, key=_seq_of_row), limit)
+        return map(_with_original, islice(merge(rows, *more, key=_seq_of_row), limit))
 
     def count(
         self,
@@ -333,7 +337,7 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
             f"WHERE r.identifier = ? AND {chosen} ORDER BY r.deleted, r.seq DESC LIMIT 1",
             (identifier, *values),
         )
-        return Stored._make(row) if row else None
+        return _reader()(row) if row else None
 
     def shared_identifiers(self) -> list[Shared]:
         rows = self._all(
@@ -350,11 +354,12 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
         self, ids: Sequence[int], *, parts: Iterable[str] = PARTS, metadata_only: bool = False
     ) -> dict[int, Stored]:
         found: dict[int, Stored] = {}
-        columns = self._columns(parts, metadata_only)
+        parts = tuple(parts)
+        columns, read = self._columns(parts, metadata_only), _reader(parts)
         for start in range(0, len(ids), 500):
             chosen, values = _among("r.id", ids[start : start + 500])
             rows = self._all(f"SELECT {columns} FROM records r WHERE {chosen}", values)
-            found.update((row[0], Stored._make(row)) for row in rows)
+            found.update((row[0], read(row)) for row in rows)
         return found
 
     def same_resource(self, stored: Stored) -> list[Stored]:
@@ -363,7 +368,7 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
             f"SELECT {self._columns()} FROM records r WHERE r.resource = ? AND r.resource != 0 LIMIT ?",
             (stored.resource, origins + 1),
         )
-        found = sorted(map(_stored, rows))
+        found = sorted(map(_reader(), rows))
         if len({other.origin for other in found}) < len(found):
             return []
         return [other for other in found if other.id != stored.id]
@@ -517,17 +522,38 @@ class SqlView(SqlWaitingView, SqlDocumentsView, SqlGrantsView):
         for name in set(PARTS) - wanted:
             instead[name] = "NULL" if name in ("vector", "positions") else self.no_bytes
         if "metadata" not in wanted:
-            # Metadata stand in for raw ones, and for a vector, where there is none.
+            # Metadata stand in for raw ones, and for a vector, where there is none, or hold both.
             wanting = {"raw": "length(r.raw) = 0", "vector": "r.vector IS NULL"}
             if used := " OR ".join(clause for part, clause in wanting.items() if part in wanted):
                 instead["metadata"] = f"CASE WHEN {used} THEN r.metadata ELSE {self.no_bytes} END"
         if placed:
             instead |= PLACED
-            for name in ("properties", "raw"):
+            for name in ("metadata", "properties", "raw"):
                 instead[name] = (
                     f"CASE WHEN {IS_SHOWN} THEN {instead.get(name, f'r.{name}')} ELSE {self.no_bytes} END"
                 )
         return ", ".join(instead.get(name, f"r.{name}") for name in Stored._fields)
+
+
+def _reader(parts: Iterable[str] = PARTS) -> Callable[[Row], Stored]:
+    """What makes a `Stored` of a row of `_columns(parts)`, and takes encoded content apart."""
+    wanted = set(parts)
+
+    def read(row: Row) -> Stored:
+        if not is_encoded(row[_METADATA]):
+            return _stored(row)
+        metadata, raw = decode_content(row[_METADATA])
+        is_needed = ("raw" in wanted and not raw) or ("vector" in wanted and row[_VECTOR] is None)
+        return _stored((
+            *row[:_METADATA], metadata if "metadata" in wanted or is_needed else b"", row[_METADATA + 1],
+            raw if "raw" in wanted else b"", *row[_RAW + 1 :],
+        ))  # fmt: skip
+
+    return read
+
+
+def _with_original(row: Row) -> Row:
+    return row if row[4] is None else (*row[:4], original_of(row[4]))
 
 
 def _order(set_spec: str | None, metadata_only: bool) -> str:

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import errors
 
 from indlet.errors import StoreError
+from indlet.store.content import encode_content
 from indlet.store.sql_departures import SCHEMA as DEPARTURES
 from indlet.store.sql_documents import SCHEMA as DOCUMENTS
 from indlet.store.sql_grants import SCHEMA as GRANTS
@@ -70,6 +71,21 @@ def documents(connection: Connection) -> None:
         connection.execute(statement.format(number="bigint", text='text COLLATE "C"').encode())
 
 
+def compressed_content(connection: Connection) -> None:
+    """Metadata and original of a harvested record are one compressed value."""
+    last = -1
+    while rows := connection.execute(
+        "SELECT id, metadata, raw FROM records WHERE id > %s AND deleted = 0 "
+        "AND origin IN (SELECT id FROM origins WHERE kind = 'source') ORDER BY id LIMIT 1000",
+        (last,),
+        binary=True,
+    ).fetchall():
+        encoded = [(encode_content(metadata, raw), number) for number, metadata, raw in rows]
+        with connection.cursor() as cursor:
+            cursor.executemany("UPDATE records SET metadata = %s, raw = '' WHERE id = %s", encoded)
+        last = rows[-1][0]
+
+
 # One function a version. Append only.
 STEPS: tuple[Callable[[Connection], None], ...] = (
     first_schema,
@@ -79,6 +95,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     grants,
     departures,
     documents,
+    compressed_content,
 )
 
 

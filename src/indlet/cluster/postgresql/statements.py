@@ -241,6 +241,11 @@ class PostgresTransaction(SqlTransaction):
             self._moved = [one for one in stored if one.sets != one.former]
             return sorted(one.seq for one in stored)
 
+    def _origin_kinds(self) -> dict[int, str]:
+        return dict(
+            _all(self.connection, "SELECT id, kind FROM origins", ())
+        )  # records are copied without the lock
+
     def _moves(self) -> list[Move]:
         return self._moved
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import secrets
@@ -12,6 +13,7 @@ from pathlib import Path
 from indlet import _core
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
+from indlet.store.content import encode_content
 from indlet.store.sql_departures import SCHEMA as DEPARTURES
 from indlet.store.sql_documents import SCHEMA as DOCUMENTS
 from indlet.store.sql_grants import SCHEMA as GRANTS
@@ -163,6 +165,23 @@ def documents(connection: sqlite3.Connection) -> None:
         connection.execute(statement.format(number="INTEGER", text="TEXT"))
 
 
+def compressed_content(connection: sqlite3.Connection) -> None:
+    """Metadata and original of a harvested record are one compressed value."""
+    connection.create_function("encode_content", 2, encode_content, deterministic=True)
+    connection.execute(
+        "UPDATE records SET metadata = encode_content(metadata, raw), raw = x'' "
+        "WHERE deleted = 0 AND origin IN (SELECT id FROM origins WHERE kind = 'source')"
+    )
+
+
+def _release_room(connection: sqlite3.Connection) -> None:
+    """Give the room that compression saved back to the disk."""
+    connection.execute("PRAGMA temp_store = FILE")
+    with contextlib.suppress(sqlite3.OperationalError):  # busy, or no room for the copy: new records use it
+        connection.execute("VACUUM")
+    connection.execute("PRAGMA temp_store = MEMORY")
+
+
 # The user and the password of a URL within a text.
 _IN_URL = re.compile(r"(https?://)[^\s/?#@\"'<>\\]{1,500}@", re.IGNORECASE)
 
@@ -181,11 +200,13 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     grants,
     departures,
     documents,
+    compressed_content,
 )
 
 
 def migrate(connection: sqlite3.Connection, place: str, writable: bool = True) -> None:
     """Bring a store to the newest version, each step in its own transaction."""
+    before = _version(connection)
     while (version := _version(connection)) < len(STEPS):
         if not writable:
             raise StoreError(
@@ -202,6 +223,8 @@ def migrate(connection: sqlite3.Connection, place: str, writable: bool = True) -
             if connection.in_transaction:  # a full disk has ended it
                 connection.execute("ROLLBACK")
             raise
+    if 0 < before <= STEPS.index(compressed_content):
+        _release_room(connection)
     if version > len(STEPS):
         raise StoreError(
             f"{place}: made by a newer indlet (store version {version}, this one knows {len(STEPS)}); "
