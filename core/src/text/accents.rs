@@ -27,7 +27,7 @@ fn may_have_accent(letter: char) -> bool {
 ///
 /// Beyond these two, marks make other letters: и is not й, and a vowel sign is no ornament.
 pub fn without_accents(text: &str) -> String {
-    if !text.chars().any(may_have_accent) {
+    if text.is_ascii() {
         return text.to_owned();
     }
     let mut replaced = String::with_capacity(text.len());
@@ -52,6 +52,12 @@ pub fn without_accents(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::without_accents;
+
+    #[test]
+    fn signs_are_folded_alone_as_within_a_word() {
+        assert_eq!(without_accents("≮"), "<");
+        assert_eq!(without_accents("é≮"), "e<");
+    }
 
     #[test]
     fn latin_and_greek_lose_their_accents() {
