@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from indlet.provider.serve.access import bearer_token
 from indlet.service.index import follow
 from indlet.service.search.library import Library
 from indlet.store import Origin, RunEntry, View
@@ -119,11 +120,8 @@ class Metrics:
         )
 
     def _proves(self, request: Request) -> bool:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
         expected = self._token.encode()
-        return bool(
-            expected and scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), expected)
-        )
+        return bool(expected) and hmac.compare_digest(bearer_token(request.headers), expected)
 
     def _of_origins(
         self, origins: list[Origin], failures: dict[int, int], runs: dict[int, _OriginRuns]

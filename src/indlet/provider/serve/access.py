@@ -120,7 +120,7 @@ class AccessGate:
 
     def permit(self, connection: HTTPConnection) -> Permit:
         requester = self._requester(connection, self._filter) if self._filter is not None else ANYBODY
-        address, token = self.address(connection), _bearer(connection.headers)
+        address, token = self.address(connection), bearer_token(connection.headers)
         opened = frozenset(name for name, lock in self._locks.items() if _opens(lock, address, token))
         closed = frozenset(self._locks.keys() - opened)
         return Permit(opened, closed, self._names, requester, token=token, address=address)
@@ -130,7 +130,7 @@ class AccessGate:
         if not access.is_restricted:
             return lambda connection: True
         lock = _lock(access, where)
-        return lambda connection: _opens(lock, self.address(connection), _bearer(connection.headers))
+        return lambda connection: _opens(lock, self.address(connection), bearer_token(connection.headers))
 
     def _requester(self, connection: HTTPConnection, filtering: RecordFilter) -> Requester:
         """Who asks, in header fields. Those of certificates count only from trusted proxies."""
@@ -200,7 +200,8 @@ def _opens(lock: _Lock, address: Address | None, token: bytes) -> bool:
     return any(known) or (address is not None and _inside(address, lock.networks))
 
 
-def _bearer(headers: Headers) -> bytes:
+def bearer_token(headers: Headers) -> bytes:
+    """The bearer token that was sent; empty if none was."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return token.strip().encode("latin-1") if scheme.lower() == "bearer" else b""
 
