@@ -6,9 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.hostile import misbehaving as m
+from tests.web.nodes import settings_for
 
 from indlet.model import Record
+from indlet.service.harvest.run import RunOptions
 from indlet.service.harvest.shortfall import shortfall
+from indlet.service.pipeline import harvest_all
+from indlet.settings import Source
 from indlet.store import open_store
 
 
@@ -45,3 +50,12 @@ def test_an_empty_run_is_compared_with_those_before(tmp_path: Path, before: list
         with store.read() as view:
             assert bool(shortfall(view, origin, 0, everything=False)) == warns
             assert not shortfall(view, origin, 1, everything=False)
+
+
+def test_a_source_whose_identifiers_alone_can_be_listed_is_not_short(tmp_path: Path) -> None:
+    with m.Provider() as provider, open_store(tmp_path) as store:
+        settings = settings_for(tmp_path, source=(Source(provider.url, "s"),))
+        harvest_all(store, settings)
+        provider.faults = (m.broken_verb("ListRecords", 500),)
+        (again,) = harvest_all(store, settings, options=RunOptions(full=True))
+        assert not again.warning, (again.outcome, again.warning)

@@ -154,6 +154,7 @@ class Run:
         self.resumed = False  # an earlier run was interrupted, and this one goes on from there
         self.said = ""  # by the last request that brought nothing
         self.named: set[str] = set()  # by the last list of identifiers that was compared
+        self.compared = 0  # identifiers that checks have listed
         self.listed = self.timed = False  # a list named a record; one had a datestamp finer than a day
 
     @property
@@ -487,6 +488,7 @@ class Run:
         bound = window.since or window.until
         middle, alike = self.listing.middle(not self.traits.seconds or len(bound) == 10)
         self.named = {identifier for identifier, _, _ in self.listing.identifiers}
+        self.compared += len(self.named)
         self.listing.identifiers.clear()
         return missing, Checked(len(missing), middle, alike)
 
@@ -548,7 +550,8 @@ class Run:
         if stop.complete and run is not None and not selective:
             self._forget_what_is_gone(run)
             if not (self.resumed or self.source.republish):
-                listed = self.progress.records + self.progress.deleted + self.progress.failed
+                counted = self.progress.records + self.progress.deleted + self.progress.failed
+                listed = max(counted, self.compared)  # a check names records that need not come again
                 with self.store.read() as view:
                     self.progress.warning = shortfall.shortfall(
                         view, self.origin, listed, everything=run.everything
