@@ -266,11 +266,34 @@ def test_records_with_all_words_come_first(library: Library) -> None:
     assert paged == [hit.identifier for hit in result.hits]
 
 
-def test_it_can_be_switched_off_and_two_words_are_ranked_as_ever(library: Library) -> None:
+def test_it_can_be_switched_off(library: Library) -> None:
     by_score = library.search("parsing corpus orchestra", limit=COUNT, all_words="off")
     scores = [hit.score for hit in by_score]
-    assert by_score.ahead == 0 and scores == sorted(scores, reverse=True)
-    assert library.search("parsing corpus").ahead == 0
+    assert (by_score.ahead, by_score.words) == (0, 0) and scores == sorted(scores, reverse=True)
+
+
+def test_two_words_are_enough_and_one_is_not(library: Library) -> None:
+    both = library.search("parsing AND corpus", limit=COUNT)
+    result = library.search("parsing corpus", limit=COUNT)
+    assert (result.ahead, result.words) == (both.total, 2)
+    assert [hit.identifier for hit in result.hits[: both.total]] == [hit.identifier for hit in both]
+    assert (library.search("parsing").ahead, library.search("parsing").words) == (0, 0)
+
+
+@pytest.mark.parametrize("sort", ["newest", "oldest", "title", "author"])
+def test_an_order_that_leaves_records_out_says_how_many_there_are(library: Library, sort: str) -> None:
+    by_score = library.search("parsing corpus orchestra")
+    ordered = library.search("parsing corpus orchestra", sort=sort)
+    assert 0 < ordered.total == by_score.ahead
+    assert (ordered.any_words, ordered.words) == (by_score.total, 3)
+    everything = library.search("parsing corpus orchestra", sort=sort, all_words="off")
+    assert (everything.total, everything.any_words) == (by_score.total, 0)
+
+
+def test_an_order_leaves_nothing_out_where_no_record_has_all_words(library: Library) -> None:
+    by_score = library.search("parsing xylophonist")
+    ordered = library.search("parsing xylophonist", sort="newest")
+    assert 0 < by_score.total == ordered.total and ordered.any_words == 0
 
 
 def test_by_date_all_words_are_required(library: Library) -> None:

@@ -93,6 +93,7 @@ SCHEMAS: Final[JsonObject] = {
         corrected=_STRING,
         took_ms=_NUMBER,
         ahead=_COUNT,
+        any_words=_COUNT,
     ),
     "Comparison": _object(
         models=_STRINGS,

@@ -19,6 +19,7 @@ from indlet.store import Store
 from indlet.text.tokens import words
 
 _PEOPLE: Final = 3  # people, and titles, that are proposed at most
+_COUNTED: Final = 16  # proposals whose records are counted
 _SCANNED: Final = 200  # names that are looked at
 _SHORTEST: Final = 3  # letters of a name or title
 _LONGEST: Final = 500  # characters of a query that is completed: to find its last word takes their square
@@ -30,7 +31,7 @@ _LAST: Final = re.compile(r"(.*?)([+-]?)(?:(\w+):)?([^\s:(+\-\"“„]*)", re.DO
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """`word` is what is proposed, `query` the whole query with it, `records` how many that finds."""
+    """`word` is what is proposed, `query` the whole query with it, `records` how many have all its words."""
 
     word: str
     query: str
@@ -69,7 +70,7 @@ def typed(text: str) -> _Typed:
 
 @dataclass(frozen=True, slots=True)
 class Completer:
-    """Completions from one snapshot; `found` tells how many records a query finds."""
+    """Completions from one snapshot; `found` counts the records with all words of a query."""
 
     searcher: Searcher
     store: Store
@@ -93,10 +94,11 @@ class Completer:
         return [*own, *few][:limit]
 
     def _words(self, asked: _Typed, limit: int) -> list[Completion]:
-        beginnings = self.speller.beginning(asked.text, self.languages, limit, asked.field or "")
-        return self._counted(
+        beginnings = self.speller.beginning(asked.text, self.languages, 3 * limit, asked.field or "")
+        found = self._counted(
             (word, asked.head + word + _closing(asked.head), "word") for word, _ in beginnings
         )
+        return sorted(found, key=lambda one: -one.records)[:limit]
 
     def _people(self, asked: _Typed) -> list[Completion]:
         if asked.field == "creator":
@@ -145,7 +147,7 @@ class Completer:
 
     def _counted(self, proposed: Iterator[tuple[str, str, str]]) -> list[Completion]:
         out = []
-        for word, query, kind in list(proposed)[: 4 * _PEOPLE]:
+        for word, query, kind in list(proposed)[:_COUNTED]:
             try:
                 records = self.found(query + ")" * max(query.count("(") - query.count(")"), 0))
             except QueryError:

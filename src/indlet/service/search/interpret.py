@@ -50,7 +50,7 @@ from indlet.text.tokens import split, words
 # A language is frequent if this share of the records is in it.
 SPOKEN: Final = 0.05
 # Words from which on records that hold all of them come before those that hold some.
-MANY_WORDS: Final = 3
+MANY_WORDS: Final = 2
 # Fields of identifiers that are called otherwise than their schemes.
 _SCHEMES: Final = {"handle": "hdl"}
 
@@ -75,6 +75,7 @@ class Meaning:
     asked: tuple[Asked, ...]
     notes: tuple[str, ...]
     first: tuple[e.Expression, ...] = ()
+    words: int = 0  # different words and phrases that `first` requires
 
 
 @dataclass(slots=True)
@@ -114,23 +115,28 @@ class Interpreter:
             self._notes.append(Note("only_excludes"))
         chosen = tuple(self.chosen(name, values) for name, values in (filters or {}).items() if values)
         asked, notes = tuple(self._asked), tuple(dict.fromkeys(self._notes))
-        return Meaning(found, chosen, asked, notes, self._all_words(query.tree))
+        return Meaning(found, chosen, asked, notes, *self._all_words(query.tree))
 
-    def _all_words(self, tree: q.Node) -> tuple[e.Expression, ...]:
-        """What holds all the words of a plain query, if these are many."""
+    def _all_words(self, tree: q.Node) -> tuple[tuple[e.Expression, ...], int]:
+        """What holds all the words of a plain query of several, and how many these are."""
         if self.strict or not isinstance(tree, q.QueryRun):
-            return ()
+            return (), 0
         words = [
             item for item in tree.items if isinstance(item.node, q.Word | q.QueryPhrase) and not item.sign
         ]
-        if len({item.node for item in words}) < MANY_WORDS:
-            return ()
+        different = {item.node for item in words}
+        if len(different) < MANY_WORDS:
+            return (), 0
         found = self._run(words, strict=True, excluded=True)
-        return (found,) if isinstance(found, e.And) else ()
+        return ((found,), len(different)) if isinstance(found, e.And) else ((), 0)
 
     def chosen(self, name: str, values: Iterable[str]) -> e.Expression:
-        """The records that have one of these values in a facet; `date` takes ranges, as in a query."""
+        """The records that have one of these values in a facet, or, for `-facet`, none of them; `date` takes
+        ranges, as in a query.
+        """
         values = (values,) if isinstance(values, str) else values
+        if name.startswith("-"):
+            return e.Not(self.chosen(name[1:], values))
         if name == "date":
             return any_of([_dated(value) for value in values])
         return any_of([self._filter(q.QueryFilter(name, value)) for value in values])

@@ -29,7 +29,7 @@ from indlet.errors import (
 )
 from indlet.model import JsonObject, Stored
 from indlet.service.harvest.source_shape import shape_of
-from indlet.service.index import SORTS, Found, Searcher, follow, inference
+from indlet.service.index import SORTS, Found, Results, Searcher, follow, inference
 from indlet.service.index import expression as e
 from indlet.service.index.dates import date_number
 from indlet.service.index.engines import index_of
@@ -242,7 +242,8 @@ class Library:
         shared: SharedReading | None = None,
         **named: float,
     ) -> Result:
-        """The records that match, best first. `plain` takes the text as words, whatever signs are in it.
+        """The records that match, best first. `filters` names facets with values, of which a record has one;
+        as `-facet`, values of which it has none. `plain` takes the text as words, whatever signs are in it.
         Without `exact_total` the total may be a lower bound, which is quicker.
 
         Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`. `accents` and `all_words` are
@@ -261,23 +262,46 @@ class Library:
         notes = list(shared.notes)
         searcher, origins = shared.searcher, shared.origins
         spoken = self._reader.spoken(searcher, languages, filters)
-        strict = self._reader.is_strict(ranking, handling, sort)
-        if (meaning := shared.meanings.get(strict)) is None:
-            meaning = shared.meanings[strict] = self._reader.meaning(
-                text, ranking, spoken, searcher, origins, handling, filters, plain=plain, sort=sort
+
+        def read(require_all: bool = False) -> Meaning:
+            strict = self._reader.is_strict(ranking, require_all)
+            if (meaning := shared.meanings.get(strict)) is None:
+                meaning = shared.meanings[strict] = self._reader.meaning(
+                    text, ranking, spoken, searcher, origins, handling, filters, plain=plain,
+                    require_all=require_all,
+                )  # fmt: skip
+            return meaning
+
+        def ask(meaning: Meaning) -> Results:
+            return searcher.search(
+                meaning.expression,
+                ranking,
+                limit,
+                offset,
+                filters=meaning.filters,
+                sort=sort,
+                facets=[hits.ENGINE_FACETS.get(name, name) for name in facets],
+                first=meaning.first,
+                values=facet_values,
+                exact_total=exact_total,
             )
-        found = searcher.search(
-            meaning.expression,
-            ranking,
-            limit,
-            offset,
-            filters=meaning.filters,
-            sort=sort,
-            facets=[hits.ENGINE_FACETS.get(name, name) for name in facets],
-            first=meaning.first,
-            values=facet_values,
-            exact_total=exact_total,
-        )
+
+        meaning, any_words = read(), 0
+        words = meaning.words
+        if sort != "score" and words:
+            # By date, a record with one of the words would come before all that hold every one.
+            every = read(require_all=True)
+            found = ask(every)
+            if found.total:
+                any_words = searcher.search(meaning.expression, limit=0, filters=meaning.filters).total
+                any_words *= any_words > found.total
+                meaning = every
+            else:
+                found, words = ask(meaning), 0
+                if found.total:
+                    notes.append(Note("some_words"))
+        else:
+            found = ask(meaning)
         notes += meaning.notes
         if other := [o.name for o in origins.values() if self._analysed_otherwise(o)]:
             notes.append(Note("other_policy", sources=", ".join(other[:3])))
@@ -308,6 +332,8 @@ class Library:
             corrected=hits.corrected(text, suggestions),
             took_ms=(time.perf_counter() - started) * 1000,
             ahead=found.ahead,
+            words=words,
+            any_words=any_words,
         )
 
     def _shared_reading(self) -> SharedReading:
@@ -411,14 +437,19 @@ class Library:
         return hits.explained(searcher, meaning, ranking, stored)
 
     def suggest(self, text: str, limit: int = 8) -> list[Completion]:
-        """What a half-typed query may become, each with the number of records that it then finds: its last
-        word completed, people, titles. A field before that word is kept, and all that stands before.
+        """What a half-typed query may become, each with the number of records that then have all its words:
+        its last word completed, people, titles. A field before that word is kept, and all that stands before.
         """
         searcher = self.searcher()
         speller, spoken = self._reader.speller(searcher), self._reader.spoken(searcher)
-        return Completer(
-            searcher, self.store, speller, spoken.every, lambda q: self.search(q, limit=0).total
-        ).completions(clean(text), limit)
+        return Completer(searcher, self.store, speller, spoken.every, self.count_with_all).completions(
+            clean(text), limit
+        )
+
+    def count_with_all(self, text: str) -> int:
+        """How many records have all words of a query."""
+        found = self.search(text, limit=0, sort="newest", all_words="first")
+        return 0 if any(isinstance(n, Note) and n.code == "some_words" for n in found.notes) else found.total
 
     def browse(self, facet: str, start: str = "", limit: int = 50) -> ValueList:
         """A part of the list of a facet's values from A to Z, from a beginning on, with their records."""
@@ -602,7 +633,8 @@ def _check(
         raise SettingsError(f"offset is {offset}: give a number from 0 to {MAX_OFFSET}")
     if sort not in SORTS:
         raise SettingsError(f"sort is {sort!r}: choose one of {', '.join(SORTS)}")
-    for kind, names, known in (("facet", facets, FACETS), ("filter", filters, FILTERS)):
+    wanted = [name.removeprefix("-") for name in filters]
+    for kind, names, known in (("facet", facets, FACETS), ("filter", wanted, FILTERS)):
         for name in names:
             if name not in known:
                 raise SettingsError(f"there is no {kind} {name!r}: choose from {', '.join(known)}")

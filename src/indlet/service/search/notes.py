@@ -41,6 +41,7 @@ TEXTS: Final = {
     ),
     "no_such_form": "“{value}” does not have the form of a {field}",
     "known_item": "“{text}” was read as an identifier; to search for its words, put them in quotation marks",
+    "some_words": "no record has all of the words; these have some of them",
     "no_source": "no source is called “{name}”",
     # Faults of a query
     "all_stopped": (

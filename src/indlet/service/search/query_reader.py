@@ -99,12 +99,9 @@ class QueryReader:
                 raise SettingsError(f"{name} is {value!r}: choose one of {', '.join(known)}")
         return Handling(accents == "fold", all_words == "first")
 
-    def is_strict(self, ranking: Model, handling: Handling, sort: str) -> bool:
-        """Whether a record must match all parts of a query.
-
-        By date, a record that holds one of the words would come before all that hold every one.
-        """
-        return ranking.name == "boolean" or (sort != "score" and handling.all_words)
+    def is_strict(self, ranking: Model, require_all: bool) -> bool:
+        """Whether a record must match all parts of a query."""
+        return ranking.name == "boolean" or require_all
 
     def meaning(
         self,
@@ -117,10 +114,10 @@ class QueryReader:
         filters: Mapping[str, Sequence[str]] | None = None,
         *,
         plain: bool = False,
-        sort: str = "score",
+        require_all: bool = False,
     ) -> Meaning:
         """What a query asks the index. `origins`: those that are shown; `plain`: the text is words, whatever
-        signs are in it.
+        signs are in it; `require_all`: words side by side must all be there.
         """
         known = KnownItem() if plain else known_item(text, searcher, self._store)
         reader = query.plain if plain or known.verbatim else query.parse
@@ -129,7 +126,7 @@ class QueryReader:
         for origin in origins.values():
             for name in {origin.name, str(origin.settings.get("url", ""))} - {""}:
                 names.setdefault(name.casefold(), []).append(origin.id)
-        strict = self.is_strict(ranking, handling, sort)
+        strict = self.is_strict(ranking, require_all)
         verification = _Verification()
         meaning = Interpreter(
             self._analyzer, spoken.frequent, names, strict, spoken.rare,
@@ -143,6 +140,7 @@ class QueryReader:
             filters=meaning.filters,
             notes=(*meaning.notes, *known.notes, *verification.notes),
             first=first,
+            words=meaning.words if handling.all_words else 0,
         )
 
     def _holding(
@@ -185,8 +183,7 @@ class QueryReader:
                 continue
             misspelt += 1
             speller = self.speller(searcher)
-            near = [term for term, _ in speller.near(asked.terms[0], asked.field)]
-            instead = tuple(dict.fromkeys(speller.spelt(term, spoken) for term in near))
+            instead = tuple(speller.corrections(asked.terms[0], asked.text, spoken, asked.field))
             if instead:
                 found.append(Suggestion(asked.text, asked.at, instead))
         return tuple(found)

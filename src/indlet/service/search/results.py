@@ -120,6 +120,8 @@ class Result:
     corrected: str = ""  # the query with the best suggestions put in; empty if there are none
     took_ms: float = 0.0
     ahead: int = 0  # hits, of all pages, that go before the others: known items, records with all the words
+    words: int = 0  # different words of the query, where records with all of them go first or alone
+    any_words: int = 0  # records with any of the words, where only those with all of them are listed
     total_is_exact: bool = True
 
     def __iter__(self) -> Iterator[Hit]:
@@ -138,6 +140,7 @@ class Result:
             "total": self.total,
             "total_is_exact": self.total_is_exact,
             "ahead": self.ahead,
+            "any_words": self.any_words,
             "offset": self.offset,
             "limit": self.limit,
             "hits": [hit.to_json() for hit in self.hits],

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from indlet import _core
 from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, unmarked
 from indlet.service.index import NearTerm, Searcher
 from indlet.service.index.expression import Or, Term
 from indlet.store import Store
-from indlet.text import Analyzer, tokens
+from indlet.text import Analyzer, fold, tokens
 
 # A word of more characters is nothing that anybody misspelt.
 LONGEST: Final = 40
 # Records whose metadata are read to spell a stem out.
-_WITNESSES: Final = 4
+_WITNESSES: Final = 8
 _SPELT_BY: Final = ("title", "subject", "description", "creator", "publisher")
 _REMEMBERED: Final = 50_000
 _NEAR_REMEMBERED: Final = 1_000
@@ -32,7 +33,7 @@ class Speller:
         self.searcher = searcher
         self._store = store
         self._analyzer = analyzer
-        self._spelt: dict[str, str] = {}
+        self._words: dict[str, dict[str, int]] = {}
         self._near: dict[tuple[str, int], list[NearTerm]] = {}
 
     def near(self, term: str, field: str = "", limit: int = 3) -> list[tuple[str, int]]:
@@ -81,17 +82,54 @@ class Speller:
                 found[spelt] = max(df, found.get(spelt, 0))
         return sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
 
+    def corrections(
+        self, term: str, word: str, languages: Sequence[str], field: str = "", limit: int = 3
+    ) -> list[str]:
+        """Words for one that no record holds: few edits first, then the frequent ones. `term` is what the
+        word became. Words with a shorter stem are found by that: "gravitatonal" is near "gravitational", but
+        its term is far from "gravit".
+        """
+        folded = fold(word)
+        if not 3 <= len(folded) <= LONGEST:
+            return []
+        most = 1 if len(folded) < 6 else 2
+        found: dict[str, tuple[int, bool, int, str]] = {}
+        for near, df in self.near(term, field, limit):
+            spelt = self._nearest(near, folded, languages)
+            found[spelt] = (_edits(folded, spelt, most), spelt[:1] != folded[0], -df, spelt)
+        mark = FIELD_MARKS.get(field, "")
+        prefixes = [mark + folded[:length] for length in range(max(3, len(folded) // 2), len(folded))]
+        for known in self.searcher.query_terms(Or(tuple(map(Term, prefixes)))):
+            for spelt in self._spellings(known.term.decode().removeprefix(mark), languages):
+                edits = _edits(folded, spelt, most)
+                if edits <= most:
+                    found.setdefault(spelt, (edits, spelt[:1] != folded[0], -known.df, spelt))
+        return sorted(found, key=lambda spelt: found[spelt])[:limit]
+
     def spelt(self, term: str, languages: Sequence[str], otherwise: str | None = None) -> str:
         """A word as people write it that has this term; `otherwise`, or the term, where no metadata tell."""
         bare, _ = unmarked(term)
-        known = self._spelt.get(bare)
-        if known is None:
-            if len(self._spelt) >= _REMEMBERED:
-                self._spelt.clear()
-            known = self._spelt[bare] = self._read(bare, languages)
-        return known or (bare if otherwise is None else otherwise)
+        counts = self._spellings(bare, languages)
+        if counts:
+            return min(counts, key=lambda word: (-counts[word], len(word), word))
+        return bare if otherwise is None else otherwise
 
-    def _read(self, term: str, languages: Sequence[str]) -> str:
+    def _nearest(self, term: str, word: str, languages: Sequence[str]) -> str:
+        """The word of a term that is nearest to another word."""
+        bare, _ = unmarked(term)
+        counts = self._spellings(bare, languages)
+        return min(counts, key=lambda one: (_edits(word, one, 4), -counts[one], one)) if counts else bare
+
+    def _spellings(self, term: str, languages: Sequence[str]) -> dict[str, int]:
+        """The words that have a term, counted in the metadata of some records that hold it."""
+        known = self._words.get(term)
+        if known is None:
+            if len(self._words) >= _REMEMBERED:
+                self._words.clear()
+            known = self._words[term] = self._read(term, languages)
+        return known
+
+    def _read(self, term: str, languages: Sequence[str]) -> dict[str, int]:
         asked = Or(tuple(Term(FIELD_MARKS[field] + term) for field in _SPELT_BY))
         hits = self.searcher.search(asked, limit=_WITNESSES, collapse=False).hits
         with self._store.read() as view:
@@ -102,7 +140,13 @@ class Speller:
             for word in _words(stored.record.metadata):
                 if any(term in self._analyzer.term(word, name) for name in (own, *languages)):
                     counts[word] = counts.get(word, 0) + 1
-        return min(counts, key=lambda word: (-counts[word], len(word), word)) if counts else ""
+        return counts
+
+
+def _edits(one: str, other: str, most: int) -> int:
+    """How many edits of bytes two words are apart; one more than `most` if that is exceeded."""
+    found = _core.words_near(one.encode(), [other.encode()], most)
+    return found[0][1] if found else most + 1
 
 
 def _words(metadata: Metadata) -> Iterator[str]:
