@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from indlet.provider.serve import server
 from indlet.service.index import follow
-from indlet.settings import Admin, Harvest, Node, Settings
+from indlet.settings import Admin, Appearance, Harvest, Node, Settings
 from indlet.store import Store
 from indlet.web.app import application
 from indlet.web.auth import hash_password
@@ -32,6 +32,7 @@ def settings_for(folder: Path, port: int = 8080, **changes: Any) -> Settings:
         node=Node(name="Union Catalogue", port=port),
         admin=Admin(password_hash=HASH),
         harvest=Harvest(retries=1, backoff_seconds=0.05),
+        portal=Appearance(models=True),
     )
     return replace(base, **changes)
 

@@ -44,6 +44,9 @@ PUBLIC = (
     "/browse/creator?from=w",
     "/browse/year",
     "/marked",
+    "/values/creator?q=wave",
+    "/nowhere",
+    "/record/oai:none",
 )
 PHONE, DESKTOP = ViewportSize(width=390, height=844), ViewportSize(width=1280, height=900)
 # Milliseconds before something that ought to appear is missed; a busy machine starts processes slowly.
@@ -150,6 +153,7 @@ def test_search_narrow_sort_and_turn_the_page(visit: Visit) -> None:
     page.locator(".years a").first.click()
     expect(page.locator(".chip")).to_contain_text("Year")
     page.go_back()
+    page.locator(".order summary").click()
     page.get_by_label("Sort by").select_option("newest")
     page.wait_for_url("**sort=newest**")
     years = [
@@ -160,8 +164,9 @@ def test_search_narrow_sort_and_turn_the_page(visit: Visit) -> None:
     assert years == sorted(years, reverse=True)
     page.get_by_role("link", name="Next").click()
     page.wait_for_url("**page=2**")
-    page.get_by_role("link", name="Vector space").click()
-    expect(page.locator(".models .on")).to_have_text("Vector space")
+    page.locator(".order summary").click()
+    page.get_by_label("Ranking model").select_option("vsm")
+    page.wait_for_url("**model=vsm**")
 
 
 def test_suggestions_by_keyboard(visit: Visit) -> None:
@@ -181,7 +186,8 @@ def test_suggestions_by_keyboard(visit: Visit) -> None:
 
 def test_compare_models(visit: Visit) -> None:
     page = visit("/?q=index+ranking")
-    page.get_by_role("link", name="Compare the models").click()
+    page.locator(".order summary").click()
+    page.get_by_role("link", name="Compare ranking models").click()
     expect(page.locator(".ranking")).to_have_count(3)
     # Each line starts and ends at the middle of the rows that it joins.
     first = page.locator(".moves path").first
@@ -202,10 +208,8 @@ def test_compare_models(visit: Visit) -> None:
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_score_is_explained(visit: Visit, scripts: bool) -> None:
     page = visit("/?q=wave+pressure&model=lm-jm", java_script_enabled=scripts)
-    told = page.locator("article.result .told").first
-    score = told.inner_text().split()[-1]
-    told.click()
-    expect(page.locator("#score")).to_contain_text(score[:-1])
+    page.get_by_role("link", name="Why this result?").first.click()
+    expect(page.locator("#score")).not_to_be_empty()
     expect(page.get_by_role("heading", name="What each term adds")).to_be_visible()
     page.get_by_role("link", name="BM25", exact=True).click()
     expect(page.locator(".formula")).to_contain_text("avgdl")
@@ -218,7 +222,11 @@ def test_a_record_and_its_exports(visit: Visit) -> None:
     title = page.locator("article.result h2 a").first.inner_text()
     page.locator("article.result h2 a").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(title)
-    for label, start in (("BibTeX", "@"), ("RIS", "TY  - "), ("Dublin Core", "<?xml"), ("JSON", "{")):
+    page.get_by_text("Cite", exact=True).click()
+    kinds = ("BibTeX", "@"), ("RIS", "TY  - "), ("CSL-JSON", "["), ("EndNote", "%0 ")
+    for label, start in (*kinds, ("Dublin Core", "<?xml"), ("JSON", "{")):
+        if label == "Dublin Core":
+            page.get_by_text("Cite", exact=True).click()
         with page.expect_download() as download:
             page.get_by_role("link", name=label, exact=True).click()
         assert Path(download.value.path()).read_text(encoding="utf-8").startswith(start)
@@ -276,7 +284,7 @@ def test_by_keyboard_alone(visit: Visit) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**q=opera**")
     target = page.locator("article.result h2 a").first
-    for _ in range(120):
+    for _ in range(12):
         page.keyboard.press("Tab")
         if target.evaluate("e => e === document.activeElement"):
             break
@@ -294,6 +302,7 @@ def test_without_javascript(visit: Visit) -> None:
     expect(page.locator("article.result")).to_have_count(10)
     page.locator("section[aria-labelledby=facet-type] a").first.click()
     expect(page.locator(".chip")).to_have_count(1)
+    page.locator(".order summary").click()
     page.get_by_label("Sort by").select_option("oldest")
     page.locator(".sort").get_by_role("button", name="Apply").click()
     page.wait_for_url("**sort=oldest**")
@@ -319,7 +328,7 @@ def test_on_a_phone_nothing_sticks_out(visit: Visit, scheme: str) -> None:
     page.goto("/?q=wave")
     narrow = page.locator("details.facets")
     expect(narrow).not_to_have_attribute("open", re.compile(".*"))
-    page.get_by_text("Narrow the results").click()
+    page.get_by_text("Filter the results").click()
     expect(page.locator("#facet-type")).to_be_visible()
 
 
@@ -334,7 +343,7 @@ def test_the_appearance_is_remembered(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("addresses", [PUBLIC, DESK])
-def test_axe_finds_nothing_serious(visit: Visit, addresses: tuple[str, ...]) -> None:
+def test_axe_finds_nothing(visit: Visit, addresses: tuple[str, ...]) -> None:
     page = visit("/", errors="400")
     sign_in(page)
     schemes: tuple[Literal["dark", "light"], ...] = ("light", "dark")
@@ -344,8 +353,7 @@ def test_axe_finds_nothing_serious(visit: Visit, addresses: tuple[str, ...]) -> 
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             page.set_viewport_size(size)
             found = Axe().run(page).response["violations"]
-            grave = [v for v in found if v["impact"] in ("serious", "critical")]
-            told = [(v["id"], v["help"], [n["html"][:200] for n in v["nodes"][:3]]) for v in grave]
+            told = [(v["id"], v["help"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found]
             assert not told, f"{address} ({scheme}, {size['width']} px): {told}"
 
 

@@ -80,7 +80,7 @@ def test_terms_that_the_record_lacks_are_named(client: TestClient) -> None:
 def test_german_tells_the_same_numbers_in_its_own_way(client: TestClient) -> None:
     address = links(client, QUERY, "lm-dirichlet", "de")[0]
     german, english = page(client, f"{address}&lang=de"), page(client, f"{address}&lang=en")
-    assert "Wie die Bewertung zustande kommt" in one(german, "main").text()
+    assert "Warum dieser Treffer?" in one(german, "main").text()
     for here, there in zip(german.css("data"), english.css("data"), strict=True):
         assert here.attributes["value"] == there.attributes["value"]
     assert "," in one(german, "#score").text() and "." in one(english, "#score").text()

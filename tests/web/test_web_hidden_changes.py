@@ -25,6 +25,7 @@ from indlet.store import Store
 
 REPOSITORY = VirtualRepository("/oai/part", "Part", from_=("open", "vault"))
 MORE = (
+    "/values/creator?q=wind", "/values/subject?inside=a", "/answers?q=wi",
     "/search?q=wind", "/marked", "/information", "/help", "/preferences", "/api", "/api/",
     "/unapi", "/unapi?id=oai:open:1", "/unapi?id=oai:vault:1&format=oai_dc", "/record?id=oai:vault:1",
     "/record?id=oai:open:1", "/export/bibtex?id=oai:open:1", "/export/ris?id=oai:vault:1", "/logo",
@@ -35,7 +36,7 @@ MORE = (
     "/oai/part?verb=ListRecords&metadataPrefix=oai_dc", "/oai.xsl", "/static/none",
 )  # fmt: skip
 # What has no part of the collection in it, or asks for a password.
-_APART = re.compile(r"/(admin|schema|metrics|static|marked\.)")
+_APART = re.compile(r"/(admin|schema|metrics|static|favicon|marked\.)")
 
 
 def addresses() -> Iterator[str]:

@@ -155,7 +155,7 @@ def _walk(page: Page, root: str) -> None:
     ground = page.evaluate("getComputedStyle(document.querySelector('header')).backgroundColor")
     assert ground != "rgba(0, 0, 0, 0)", "the style sheet is there"
     page.locator("#q").fill("harvesting")
-    with page.expect_response(lambda r: "/api/suggest" in r.url) as suggested:
+    with page.expect_response(lambda r: "/answers" in r.url) as suggested:
         page.locator("#q").press_sequentially(" meta")
     assert suggested.value.status == 200
     page.locator("#q").press("Enter")

@@ -112,8 +112,8 @@ def test_the_form_becomes_a_query(client: TestClient, given: str, query: str) ->
 
 def test_order_and_number_of_results(client: TestClient) -> None:
     page = client.get("/?q=*&sort=title&size=50").text
+    assert len(re.findall(r'<(?:h2|li)><a href="/record', page)) == 50  # some within their series
     titles = re.findall(r'<h2><a href="/record[^"]*">([^<]+)</a>', page)
-    assert len(titles) == 50
     assert titles[:9] == sorted(titles[:9], key=str.casefold)
     assert "size=50" in client.get("/?q=*&size=50").text
     assert len(re.findall("<article", client.get("/?q=*&size=7").text)) == 10  # not one of the choices
@@ -271,7 +271,7 @@ def test_what_cannot_be_used_is_told(look: Appearance, told: str) -> None:
 def test_sets_are_shown_below_their_parents_and_strays_do_not_flatten_the_chart(odd: TestClient) -> None:
     page = odd.get("/?q=gale").text
     assert "All winds › Storms at sea" in page
-    bars = re.findall(r'<rect class="bar"[^>]*height="([\d.]+)"', page)
+    bars = re.findall(r'<rect x[^>]*height="([\d.]+)"', page)
     assert len(bars) >= 4  # of 2004 to 2020, though there are dates of 1601
 
 
@@ -297,4 +297,4 @@ def test_an_explanation_names_the_rule_of_all_words(client: TestClient) -> None:
 def test_a_phrase_names_the_sources_in_which_it_is_not_exact(client: TestClient) -> None:
     page = client.get("/?q=%22shock+wave%22").text
     assert "phrases in the full text: " in page
-    assert "Technical Reports came without word positions" in page
+    assert re.search(r"Technical Reports, Stadtarchiv came without word positions", page)

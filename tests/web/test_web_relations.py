@@ -97,7 +97,15 @@ def test_every_route_belongs_to_a_relation_or_is_named_here(node: tuple[Store, S
     settings = replace(settings, networks=Networks(*[("192.0.2.0/24",)] * 4))
     for app in (application(store, settings, follow=False), serve.application(store, settings)):
         plain = {route.path for route in app.routes if isinstance(route, Route)}
-        known = {"/logo", "/colours.css", "/robots.txt", "/static/{name}", "/oai.xsl", "/healthz"}
+        known = {
+            "/logo",
+            "/favicon.ico",
+            "/colours.css",
+            "/robots.txt",
+            "/static/{name}",
+            "/oai.xsl",
+            "/healthz",
+        }
         assert {path for path in plain if not path.startswith("/schema/")} <= known
 
 

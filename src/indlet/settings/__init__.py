@@ -321,7 +321,7 @@ class Search:
     languages: tuple[str, ...] = ()  # by whose rules queries are analysed; empty: those the index holds
     max_clauses: int = 1024
     accents: str = "fold"  # "fold": Müller finds Muller; "exact": accents count
-    all_words: str = "first"  # of three or more: "first": records with all come first; "off": by score alone
+    all_words: str = "first"  # of two or more: "first": records with all come first; "off": by score alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,10 @@ class Appearance:
     logo: str = ""  # a file (SVG, PNG, JPEG or WebP, 1 MB at most); empty: ours
     colour: str = ""  # of links and buttons, such as "#7a1f3d"; made darker or lighter where it must be read
     about: str = ""  # paragraphs with blank lines between them; they get a page of their own
-    models: bool = True  # may people choose retrieval models, and compare them?
+    models: bool = False  # may people choose retrieval models, and compare them?
+    # What types and languages of the metadata are called; an empty name hides a value.
+    types: dict[str, str] = field(default_factory=dict)
+    languages: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from indlet.web.i18n import strings
 from indlet.web.portal import Portal, set_label
 from indlet.web.search_url import FILTERS, ORDERS, SIZES, State, label
 
@@ -57,7 +56,7 @@ class Advanced:
                 until=state.until, size=state.size, model=state.model, usual=state.usual,
             )  # fmt: skip
             return RedirectResponse(target.link() if not target.idle else "/?q=*", 303)
-        t, names = strings(self.portal.pages.language(request)), self.portal.set_names()
+        t, names = self.portal.pages.strings(request), self.portal.set_names()
         counted = self.portal.library.search("*", limit=0, facets=CHOICES, facet_values=_OFFERED).facets
         choices = {
             kind: [

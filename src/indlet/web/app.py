@@ -45,7 +45,6 @@ from indlet.web.browse import Browsing
 from indlet.web.compare import Comparing
 from indlet.web.explain import Explaining
 from indlet.web.feed_routes import Current
-from indlet.web.i18n import strings
 from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
@@ -96,6 +95,7 @@ def application(
     relations = Relations(settings)
     routes: list[BaseRoute] = [
         Route("/logo", portal.logo),
+        Route("/favicon.ico", _favicon),
         Route("/colours.css", portal.colours),
         Route("/robots.txt", _robots(settings)),
         Route("/static/{name}", _static),
@@ -152,6 +152,7 @@ def _portal_routes(portal: Portal, counts: ReaderCounts) -> list[BaseRoute]:
         Route("/", counts.searches(portal.search)),
         Route("/clicks", counts.click, methods=["POST"]),
         Route("/search", _to_search),
+        Route("/values/{name}", portal.values),
         Route("/advanced", Advanced(portal).page),
         Route("/browse", browsing.overview),
         Route("/browse/{kind}", browsing.page),
@@ -163,6 +164,8 @@ def _portal_routes(portal: Portal, counts: ReaderCounts) -> list[BaseRoute]:
         Route("/export/{name}", records.export),
         Route("/unapi", records.unapi),
         Route("/suggest", portal.suggest),
+        Route("/answers", portal.answers),
+        Route("/explain", Explaining(portal).page),
         Route("/help", portal.help),
         Route("/preferences", portal.preferences),
         Route("/opensearch.xml", portal.description),
@@ -172,10 +175,7 @@ def _portal_routes(portal: Portal, counts: ReaderCounts) -> list[BaseRoute]:
         Route("/api", portal.api),
     ]
     if portal.pages.models:
-        routes += [
-            Route("/compare", Comparing(portal).compare),
-            Route("/explain", Explaining(portal).page),
-        ]
+        routes.append(Route("/compare", Comparing(portal).compare))
     return routes
 
 
@@ -185,16 +185,16 @@ def _not_found(pages: Pages, request: Request, error: Exception) -> Response:
     if path.endswith("/") and path.strip("/") and request.method in ("GET", "HEAD"):
         query = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse(f"/{quote(path.strip('/'))}{query}", 307)
-    t = strings(pages.language(request))
+    t = pages.strings(request)
     status = error.status_code if isinstance(error, HTTPException) else 404
     if status != 404:
         return pages.message(request, status, t("error.bad"), str(getattr(error, "detail", "")), tone="warn")
     title, text = t("error.not_found"), t("error.not_found_text")
-    return pages.message(request, 404, title, text, action=(t("error.start"), "/"))
+    return pages.message(request, 404, title, text, search=True)
 
 
 def _broken(pages: Pages, request: Request, error: Exception) -> Response:
-    t = strings(pages.language(request))
+    t = pages.strings(request)
     if not isinstance(error, IndletError):
         return pages.message(request, 500, t("error.internal"), t("error.internal_text"), tone="bad")
     _log.error("%s: %s", request.url.path, error)
@@ -235,6 +235,12 @@ async def _static(request: Request) -> Response:
     content, coding = packed(request, body) if kind.startswith(("text/", "image/svg")) else (body, {})
     headers = {"Cache-Control": lasting, "Vary": "Accept-Encoding", **coding}
     return Response(content, media_type=kind, headers=headers)
+
+
+async def _favicon(request: Request) -> Response:
+    """For those who ask without reading the page, which names its own."""
+    headers = {"Cache-Control": "public, max-age=86400"}
+    return Response(_file("mark.png") or b"", media_type="image/png", headers=headers)
 
 
 def _only(

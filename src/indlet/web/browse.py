@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from indlet.service.search.browse import LETTERS
-from indlet.web.i18n import Strings, strings
+from indlet.web.i18n import Strings
 from indlet.web.portal import Portal, set_label
 from indlet.web.search_url import State, label
 
@@ -29,7 +29,7 @@ class Browsing:
 
     def overview(self, request: Request) -> Response:
         """Each kind with its most frequent values."""
-        t, names = strings(self.portal.pages.language(request)), self.portal.set_names()
+        t, names = self.portal.pages.strings(request), self.portal.set_names()
         counted = self.portal.library.search("*", limit=0, facets=KINDS, facet_values=_FEW).facets
         lists = {
             kind: _entries(t, kind, ((value, value, count) for value, count in counted[kind].values), names)
@@ -48,7 +48,7 @@ class Browsing:
         if kind not in KINDS:
             raise HTTPException(404)
         library, yearly = self.portal.library, kind == "year"
-        t, names = strings(self.portal.pages.language(request)), self.portal.set_names()
+        t, names = self.portal.pages.strings(request), self.portal.set_names()
         found = library.browse(kind, "" if yearly else start, _YEARS if yearly else SHOWN)
         values = found.values[::-1] if yearly else found.values
         known = () if yearly else library.letters(kind)

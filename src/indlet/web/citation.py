@@ -26,6 +26,11 @@ _NOT_OPEN: Final = frozenset(
         "://purl.org/coar/access_right/c_14cb", "://purl.org/coar/access_right/c_f1cf",
     )
 )  # fmt: skip
+_OPEN: Final = frozenset(("info:eu-repo/semantics/openaccess", "://purl.org/coar/access_right/c_abf2"))
+_LICENCE: Final = re.compile(
+    r"creativecommons\.org/(?:licenses|publicdomain)/(by(?:-nc)?(?:-nd|-sa)?|zero|mark)(?:/(\d\.\d))?", re.I
+)
+_LICENCE_NAMES: Final = {"zero": "CC0", "mark": "Public Domain Mark"}
 _UNSAFE: Final = re.compile(r"[\x00- \"'<>\\^`{|}\x7f]")
 _SCHEMES: Final = ("http", "https", "ftp")
 _ISBN = re.compile(r"\b(?:ISBN[-: ]*)?((?:97[89][- ]?)?(?:\d[- ]?){9}[\dXx])\b")
@@ -93,6 +98,21 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """Who may read a work, as far as its metadata says: "open", "restricted", or nothing."""
+
+    state: str = ""
+    licence: str = ""  # "CC BY 4.0"
+    url: str = ""  # of the licence
+
+    def __bool__(self) -> bool:
+        return bool(self.state)
+
+
+UNKNOWN_ACCESS: Final = Access()
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     identifier: str
     title: str
@@ -110,10 +130,14 @@ class Citation:
     isbn: str
     issn: str
     url: str
-    restricted: bool
+    access: Access
     copies: tuple[Copy, ...]
     venue: str = ""  # the journal, proceedings or book that it is in
     source: str = ""  # which tells it from others of its identifier
+
+    @property
+    def restricted(self) -> bool:
+        return self.access.state == "restricted"
 
     @property
     def page(self) -> str:
@@ -147,7 +171,7 @@ def citation(identifier: str, metadata: Metadata, properties: JsonMapping, sourc
         isbn=_match(_ISBN, [i for i in identifiers if "isbn" in i.lower()]),
         issn=_match(_ISSN, [*identifiers, *metadata.get("source", ())]),
         url=_address(properties, identifiers, copies),
-        restricted=bool(properties.get("restricted")) or any(map(_closed, metadata.get("rights", ()))),
+        access=_access(metadata.get("rights", ()), bool(properties.get("restricted"))),
         copies=copies,
         venue=without_markup(_venue(metadata)),
         source=source,
@@ -197,9 +221,17 @@ def _stem(address: str) -> str:
     return head if dot and 0 < len(suffix) <= 8 and "/" not in suffix else ""
 
 
-def _closed(rights: str) -> bool:
-    """Whether a statement of rights is one of the agreed forms of "not open" (OpenAIRE, COAR)."""
-    return rights.strip().lower().removeprefix("https").removeprefix("http") in _NOT_OPEN
+def _access(rights: Sequence[str], restricted: bool) -> Access:
+    """What statements of rights say in one of the agreed forms (OpenAIRE, COAR, Creative Commons)."""
+    stated = [value.strip().lower().removeprefix("https").removeprefix("http") for value in rights[:50]]
+    licences = [found for value in rights[:50] if (found := _LICENCE.search(value[:500]))]
+    if restricted or any(value in _NOT_OPEN for value in stated):
+        return Access("restricted")
+    if not licences:
+        return Access("open") if any(value in _OPEN for value in stated) else Access()
+    kind, version = licences[0][1].lower(), licences[0][2] or ""
+    name = _LICENCE_NAMES.get(kind) or f"CC {kind.upper()} {version}".strip()
+    return Access("open", name, safe_url("https://" + licences[0][0].lower().removeprefix("www.") + "/"))
 
 
 def year_of(dates: Sequence[str]) -> int | None:

@@ -13,7 +13,6 @@ from indlet.errors import QueryError
 from indlet.model import JsonObject
 from indlet.service.search.rank import MODELS
 from indlet.web.hit_view import item
-from indlet.web.i18n import strings
 from indlet.web.portal import Portal, fault
 from indlet.web.svg import movements
 
@@ -36,7 +35,7 @@ class Comparing:
         common: JsonObject = {"here": "compare", "state": state, "models": list(MODELS), "chosen": chosen}
         if not state.q and not state.filtered:
             return portal.pages.render(request, "compare.html", fault=None, rankings=[], **common)
-        t = strings(portal.pages.language(request))
+        t = portal.pages.strings(request)
         try:
             found = portal.library.compare(state.q or "*", models=chosen, limit=DEPTH, filters=state.chosen())
         except QueryError as e:

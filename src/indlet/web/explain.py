@@ -17,7 +17,7 @@ from indlet.service.search.rank import MODELS
 from indlet.service.search.results import Explained, Share
 from indlet.web.citation import record_path
 from indlet.web.hit_view import item
-from indlet.web.i18n import Strings, strings
+from indlet.web.i18n import Strings
 from indlet.web.portal import Portal, fault
 from indlet.web.svg import shares
 from indlet.web.text_origin import text_origin
@@ -180,7 +180,7 @@ class Explaining:
     def page(self, request: Request) -> Response:
         portal, pages = self.portal, self.portal.pages
         state = portal.state(request)
-        t = strings(pages.language(request))
+        t = pages.strings(request)
         identifier = request.query_params.get("id", "")[:2000]
         via = request.query_params.get("via", "")[:500]
         common: JsonObject = {"here": "search", "state": state, "identifier": identifier, "via": via}

@@ -15,7 +15,7 @@ from indlet.formats.people import names
 from indlet.model import Metadata, Stored
 from indlet.provider.serve.responses import ForeignBytes
 from indlet.web.citation import Citation
-from indlet.web.reference import person
+from indlet.web.reference import csl_item, person
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,15 @@ _RIS: Final = {
     "conference": "CPAPER", "dataset": "DATA", "software": "COMP", "image": "ART", "sound": "SOUND",
     "video": "VIDEO",
 }  # fmt: skip
+
+
+_ENDNOTE: Final = {
+    "article": "Journal Article", "report": "Report", "thesis": "Thesis", "book": "Book",
+    "chapter": "Book Section", "conference": "Conference Paper", "dataset": "Dataset",
+    "software": "Computer Program", "image": "Figure", "sound": "Audiovisual Material",
+    "video": "Film or Broadcast",
+}  # fmt: skip
+CITATION_FORMATS: Final = ("bibtex", "ris", "csl", "endnote")  # for reference managers
 
 
 def bibtex(cited: Citation, metadata: Metadata) -> str:
@@ -135,6 +144,31 @@ def ris(cited: Citation, metadata: Metadata) -> str:
     return text + "ER  - \r\n"
 
 
+def csl_json(cited: Citation, metadata: Metadata) -> str:
+    item = csl_item(cited) | {"id": citation_key(cited)}
+    item |= {
+        "abstract": cited.description,
+        "ISBN": cited.isbn,
+        "ISSN": cited.issn,
+        "language": cited.language,
+    }
+    return orjson.dumps([{k: v for k, v in item.items() if v}], option=orjson.OPT_INDENT_2).decode()
+
+
+def endnote(cited: Citation, metadata: Metadata) -> str:
+    """The tagged format that EndNote imports (Refer)."""
+    lines = [("%0", _ENDNOTE.get(cited.kind, "Generic")), ("%T", cited.title)]
+    lines += [("%A", _ris_name(name)) for value in cited.creators for name in names(value)]
+    lines += [("%E", _ris_name(name)) for value in cited.contributors for name in names(value)]
+    lines += [
+        ("%D", str(cited.year or "")), ("%8", cited.date), ("%J", cited.venue), ("%I", cited.publisher),
+        ("%G", cited.language), ("%X", cited.description), ("%@", cited.isbn or cited.issn),
+        ("%R", cited.doi), ("%U", cited.url), ("%M", cited.identifier),
+    ]  # fmt: skip
+    lines += [("%K", subject) for subject in cited.subjects]
+    return "".join(f"{tag} {' '.join(value.split())}\r\n" for tag, value in lines if value.strip())
+
+
 def dublin_core(cited: Citation, metadata: Metadata) -> str:
     return _XML + oai_dc.write(metadata).decode()
 
@@ -173,6 +207,8 @@ EXPORTS: Final = {
     for export in (
         Export("bibtex", "BibTeX", "application/x-bibtex; charset=utf-8", "bib", bibtex),
         Export("ris", "RIS", "application/x-research-info-systems; charset=utf-8", "ris", ris),
+        Export("csl", "CSL-JSON", "application/vnd.citationstyles.csl+json; charset=utf-8", "json", csl_json),
+        Export("endnote", "EndNote", "application/x-endnote-refer; charset=utf-8", "enw", endnote),
         Export("oai_dc", "Dublin Core", "application/xml; charset=utf-8", "xml", dublin_core),
         Export("json", "JSON", "application/json", "json", as_json),
     )

@@ -29,7 +29,7 @@ from indlet.provider.serve.feeds import (
 )
 from indlet.provider.serve.http import unchanged
 from indlet.web.citation import citation
-from indlet.web.i18n import Strings, strings
+from indlet.web.i18n import Strings
 from indlet.web.portal import Portal
 from indlet.web.search_url import State
 
@@ -64,7 +64,7 @@ class Current:
             newest = next((stored.seq for stored in view.newest(1, origins=visible)), 0)
             updated = view.latest(visible) or 0
         position = min(position, newest)  # what is hidden may be newer
-        t = strings(self.portal.pages.language(request))
+        t = self.portal.pages.strings(request)
         mark = f"{newest} {position} {request.url.query} {sorted(hidden)} {t.code} {self.portal.root}"
         # With a key: numbers that count hidden changes too could be guessed from a plain digest.
         etag = hashlib.blake2b(

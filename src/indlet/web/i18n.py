@@ -65,6 +65,16 @@ class Strings:
         at = datetime.fromtimestamp(seconds, UTC)
         return f"{self.day(seconds)}, {at:%H:%M} UTC"
 
+    def date(self, iso: str) -> str:
+        """A date as precise as it is: "2001", "2001-05" or "2001-05-31"."""
+        year, *rest = iso.split("-")
+        if not rest or not year.isdecimal():
+            return iso
+        month = self.table["format.months"].split()[int(rest[0]) - 1]
+        if len(rest) == 1:
+            return f"{month} {int(year)}"
+        return self.table["format.day"].format(day=int(rest[1]), month=month, year=int(year))
+
     def stamp(self, seconds: float) -> str:
         """The same for tables: short, in one form for all languages."""
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
@@ -90,6 +100,11 @@ class Strings:
                 return f"{self.decimal(count, 0 if unit == 'B' or count >= 100 else 1)} {unit}"
             count /= 1000
         raise AssertionError
+
+
+def folded(value: str) -> str:
+    """A value of the metadata as a key: its letters and digits, in lower case."""
+    return "".join(letter for letter in value.lower() if letter.isalnum())
 
 
 @cache

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
 from indlet.web.markup import LOWERED, RAISED, without_markup
 
 _MOST: Final = 20_000  # characters; longer texts stay as they are
-_SIGNS: Final = {
+SIGNS: Final = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ",
     "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ",
     "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ",
@@ -36,6 +37,7 @@ _ACCENTS: Final = {
     "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a",
 }  # fmt: skip
 # What may be mathematics between two dollars ("$3$-uniform"), unlike two sums of money ("$5-$10").
+FORMULA_LENGTH: Final = 300
 _MATH: Final = re.compile(
     r"\$\$?(?! )([^$]{1,300}?)(?<! )\$\$?|\\\((.{1,300}?)\\\)|\\\[(.{1,300}?)\\\]", re.DOTALL
 )
@@ -53,6 +55,7 @@ _OVERSET: Final = re.compile(
     rf"\\({'|'.join(_OVER)})\s*(?:\{{([A-Za-z])\}}|(?<=[a-z])\s?([A-Za-z])(?![A-Za-z]))"
 )
 _SCRIPT: Final = re.compile(r"([\^_])(?:\{([^{}]*)\}|(\S))")
+_INNERMOST: Final = re.compile(r"([\^_])\{([^{}\\]*)\}()")  # whose commands are replaced already
 _FRACTION: Final = re.compile(r"\\t?d?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+)(\s?)|\\([^A-Za-z])")
 
@@ -60,11 +63,24 @@ _COMMAND: Final = re.compile(r"\\([A-Za-z]+)(\s?)|\\([^A-Za-z])")
 @lru_cache(maxsize=4096)
 def readable(text: str) -> str:
     """The text without markup, its mathematics as plain signs; the same text where there is none."""
+    parts = (_braceless_formula(part) if is_math else part for part, is_math in pieces(text))
+    return " ".join("".join(parts).split())
+
+
+def pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces: plain text without markup and TeX, and the TeX of formulas, which is True."""
     text = without_markup(text)
     if not _TOLD.search(text) or len(text) > _MOST:
-        return text
-    text = _ACCENTED.sub(_accented, _TIE.sub(" ", text))
-    return " ".join(_braceless(_MATH.sub(_formula, text)).split())
+        yield text, False
+        return
+    text, at = _ACCENTED.sub(_accented, _TIE.sub(" ", text)), 0
+    for found in _MATH.finditer(text):
+        if _is_money(found):
+            continue
+        yield _braceless(text[at : found.start()]), False
+        yield found[1] or found[2] or found[3] or "", True
+        at = found.end()
+    yield _braceless(text[at:]), False
 
 
 def _accented(found: re.Match[str]) -> str:
@@ -72,12 +88,15 @@ def _accented(found: re.Match[str]) -> str:
     return unicodedata.normalize("NFC", letter + _ACCENTS[sign])
 
 
-def _formula(found: re.Match[str]) -> str:
-    inner = found[1] or found[2] or found[3] or ""
-    money = " " in inner or found.string[found.end() : found.end() + 1].isdigit()
-    if found[1] and money and not _TELLING.search(inner):
-        return found[0]
-    return _plain(inner).replace("{", "").replace("}", "")
+def _is_money(found: re.Match[str]) -> bool:
+    """Whether two dollars stand before sums of money rather than around a formula."""
+    inner = found[1] or ""
+    may_be = " " in inner or found.string[found.end() : found.end() + 1].isdigit()
+    return bool(found[1]) and may_be and not _TELLING.search(inner)
+
+
+def _braceless_formula(tex: str) -> str:
+    return _plain(tex).replace("{", "").replace("}", "")
 
 
 def _braceless(text: str) -> str:
@@ -88,10 +107,12 @@ def _braceless(text: str) -> str:
 
 
 def _plain(text: str) -> str:
+    text = _COMMAND.sub(lambda found: _command(found) if found[1] in SIGNS else found[0], text)
     for _ in range(8):  # one in another
         before = text
         text = _OVERSET.sub(lambda found: (found[2] or found[3]) + _OVER[found[1]], text)
         text = _FRACTION.sub(r"\1/\2", _STYLED.sub(lambda found: found[1] or found[2] or "", text))
+        text = _INNERMOST.sub(_scripted, text)
         if text == before:
             break
     text = _COMMAND.sub(_command, _SWITCHED.sub("", text))
@@ -101,7 +122,7 @@ def _plain(text: str) -> str:
 def _command(found: re.Match[str]) -> str:
     if not found[1]:
         return _escaped(found[3])
-    sign = _SIGNS.get(found[1], found[1])
+    sign = SIGNS.get(found[1], found[1])
     return sign if len(sign) == 1 and sign.isalpha() else sign + found[2]
 
 

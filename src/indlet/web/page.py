@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Final
@@ -22,7 +22,8 @@ from indlet.provider.serve.coding import negotiated
 from indlet.provider.serve.responses import OwnPage
 from indlet.settings import Settings
 from indlet.web.appearance import Brand, brand
-from indlet.web.i18n import LANGUAGES, chosen, strings
+from indlet.web.i18n import LANGUAGES, Strings, chosen, folded, strings
+from indlet.web.math_ml import with_math
 from indlet.web.math_text import readable
 
 # No script and no style but our own files, no frame, no form that posts elsewhere.
@@ -99,6 +100,7 @@ class Pages:
         environment.globals["root"] = settings.mount()
         environment.filters["url"] = partial(_mounted, settings.mount())
         environment.filters["readable"] = readable
+        environment.filters["math"] = with_math
         return cls(settings, environment, brand(settings))
 
     @property
@@ -109,6 +111,14 @@ class Pages:
     def models(self) -> bool:
         """Whether people may choose retrieval models, compare them, and see how scores come about."""
         return self.settings.portal.models
+
+    def strings(self, request: Request) -> Strings:
+        """The words of a page, in the reader's language, with the operator's names of types and languages."""
+        found = strings(self.language(request))
+        own = self.settings.portal
+        named = {f"type.{folded(value)}": name for value, name in own.types.items()}
+        named |= {f"language.{value.lower()}": name for value, name in own.languages.items()}
+        return replace(found, table={**found.table, **named}) if named else found
 
     def language(self, request: Request) -> str:
         return chosen(
@@ -126,10 +136,9 @@ class Pages:
         here: str = "",
         **context: object,
     ) -> Response:
-        t = strings(self.language(request))
+        t = self.strings(request)
         theme = request.cookies.get("theme", "")
-        menu = [("search", "/"), ("advanced", "/advanced"), ("browse", "/browse")]
-        menu += [("compare", "/compare")] if self.models else []
+        menu = [("advanced", "/advanced"), ("browse", "/browse")]
         menu += [("information", "/information")] if self.brand.about else []
         menu.append(("help", "/help"))
 
@@ -178,9 +187,10 @@ class Pages:
         command: str = "",
         action: tuple[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        search: bool = False,
     ) -> Response:
-        """A page that says one thing and what to do about it."""
+        """A page that says one thing and what to do about it; with `search` it offers the query box."""
         return self.render(
             request, "message.html", status, headers, title=title, lines=[line for line in lines if line],
-            tone=tone, command=command, action=action,
+            tone=tone, command=command, action=action, search=search,
         )  # fmt: skip

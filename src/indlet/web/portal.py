@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from indlet.errors import QueryError
+from indlet.errors import IndletError, QueryError
 from indlet.model import Facet, JsonObject, Stored
 from indlet.provider.serve.responses import LOCKED_FILE, ForeignBytes, ForeignResponse
 from indlet.service.api.routes import ENDPOINTS
@@ -20,27 +20,53 @@ from indlet.service.search.library import MAX_LIMIT, Library
 from indlet.service.search.rank import MODELS
 from indlet.service.search.results import Result
 from indlet.store import Store, View
+from indlet.text import fold
 from indlet.web.api_examples import examples
-from indlet.web.citation import citation
+from indlet.web.citation import citation, record_path
 from indlet.web.discovery import opensearch, website_json_ld
+from indlet.web.hit_view import HitView, group_series, shown_kind
 from indlet.web.hit_view import item as shown
-from indlet.web.hit_view import shown_kind
-from indlet.web.i18n import LANGUAGES, Strings, strings
+from indlet.web.i18n import LANGUAGES, Strings
 from indlet.web.math_text import readable
 from indlet.web.page import THEMES, Pages
 from indlet.web.search_url import FILTERS, ORDERS, SIZES, State, label, page_list, plain_words
 from indlet.web.svg import histogram
 
 FACETS: Final = (*FILTERS, "year")
+ANSWERED: Final = 6  # completions while somebody types
 NEWEST: Final = 6  # records on the start page
 LOOKED_AT, LOOKS = 1000, 5  # latest changes that they are chosen from at once, and how often
 DEEPEST: Final = 10_000  # results that can be paged through
 REMEMBERED: Final = 100_000  # words of each language whose terms are kept at hand
-VALUES: Final = 20  # of each facet
+VALUES: Final = 60  # of each facet that are counted for a result page
+SHOWN_VALUES: Final = 5  # of each facet on a result page
+MOST_VALUES: Final = 5000  # of one facet that can be searched among
+LISTED_VALUES: Final = 200  # of these that a page lists
 # What a whole result can be had as (`result_export.py`), by the ending of its address.
 RESULT_FILES: Final = {"csv": "CSV", "bib": "BibTeX", "ris": "RIS", "jsonl": "JSON", "run": "TREC"}
-KINDS_LISTED: Final = ("creator", "subject", "set", "source")  # facets whose lists are linked
 YEAR: Final = 31_536_000  # seconds that a browser remembers a preference
+
+
+@dataclass(frozen=True, slots=True)
+class FacetValue:
+    """A value of a facet as a reader sees it: its label, its number of records, its names in the index, and
+    the address that chooses it or takes it back."""
+
+    label: str
+    count: int
+    names: tuple[str, ...]
+    href: str
+    chosen: bool
+    excluded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FacetView:
+    """A facet of a result page; `more`: it has further values."""
+
+    name: str
+    values: tuple[FacetValue, ...]
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +137,22 @@ class Portal:
         deepest = max(1, DEEPEST // size)
         if state.page > deepest:
             return RedirectResponse(state.link(page=deepest), 303)
-        names, t = self.set_names(), strings(self.pages.language(request))
+        t = self.pages.strings(request)
         common: JsonObject = {
             "here": "search",
-            "state": state,
             "models": list(MODELS),
             "orders": ORDERS,
             "sizes": sorted({*SIZES, max(1, self.library.settings.search.limit)}),
             "size": size,
-            "browsable": KINDS_LISTED,
-            "set_names": names,
+            "set_names": self.set_names(),
         }
         try:
             result = self.found(state, size, (state.page - 1) * size, FACETS)
-            facets = self._siblings(state, result)
+            given, (state, result) = state, self._spelt(state, result)
+            facets = self.facets(state, result, t)
+            years = self._years(state, result)
         except QueryError as e:
-            return self.pages.render(request, "search.html", 400, fault=fault(e, t), **common)
+            return self.pages.render(request, "search.html", 400, fault=fault(e, t), state=state, **common)
         request.state.total = result.total  # for the statistics
         pages = min(-(-result.total // size), deepest)
         if result.total and state.page > pages:
@@ -135,13 +161,14 @@ class Portal:
             request,
             "search.html",
             fault=None,
+            state=state,
+            given=given,
             items=self.items(result),
-            total=result.total,
-            milliseconds=result.took_ms,
-            facets=[group for name in FILTERS if (group := _facet(t, facets[name], result, state, names))],
+            result=result,
+            facets=facets,
             ahead=result.ahead if result.ahead < result.total else 0,
             exports=[(label, state.results(name)) for name, label in RESULT_FILES.items()],
-            picture=histogram(dict(result.histogram)),
+            picture=histogram(years, chosen=(state.since, state.until)),
             notes=result.notes,
             pages=pages,
             page_list=page_list(state.page, pages),
@@ -162,30 +189,104 @@ class Portal:
             facets=facets,
             facet_values=VALUES,
             filters=state.chosen(),
+            all_words="off" if state.any_words else "",
         )
 
-    def _siblings(self, state: State, result: Result) -> dict[str, Facet]:
-        """The facets; one of which a value is chosen counts as if none were, so that others can be added."""
-        chosen = state.chosen()
-        found = dict(result.facets)
+    def _spelt(self, state: State, result: Result) -> tuple[State, Result]:
+        """The query with its misspelt words corrected, where records hold all of the corrected words; the
+        same query otherwise, and if the reader asked for it as it is spelt.
+        """
+        if not result.corrected or state.verbatim:
+            return state, result
+        corrected = replace(state, q=result.corrected)
+        by_date = self.found(replace(corrected, sort="newest", any_words=False), 0, 0)
+        if not by_date.total or (state.any_words is False and not by_date.words and " " in corrected.q):
+            return state, result
+        return corrected, self.found(corrected, result.limit, result.offset, FACETS)
+
+    def _years(self, state: State, result: Result) -> Mapping[int, int]:
+        """Records by year, whichever years are chosen."""
+        if state.since is None and state.until is None:
+            return dict(result.histogram)
+        # An order by which only records with all words are listed may have found none of these.
+        some = state.any_words or not result.words
+        everywhere = replace(state, since=None, until=None, any_words=some)
+        return dict(self.found(everywhere, 0, 0, ("year",)).histogram)
+
+    def facets(self, state: State, result: Result, t: Strings) -> list[FacetView]:
+        """The facets that offer a choice, each with its most frequent values."""
+        names, found = self.set_names(), []
         for name in FILTERS:
-            if name not in chosen:
-                continue
-            ask = partial(
-                self.library.search,
-                state.q or "*",
-                limit=0,
-                languages=[spoken for spoken in result.languages if name == "language"],
-            )
-            others = {other: values for other, values in chosen.items() if other != name}
-            facet = ask(facets=(name,), facet_values=VALUES, filters=others).facets[name]
-            # What is chosen stands there with its number, however rare it is beside the others.
-            rare = [value for value in chosen[name] if value not in dict(facet.values)]
-            counted = [(value, ask(filters=others | {name: [value]}).total) for value in rare]
-            found[name] = replace(facet, values=(*facet.values, *counted))
+            facet, count = self._siblings(state, result, name)
+            values = facet_values(t, facet, state, names, count)
+            chosen = [value for value in values if value.chosen]
+            if chosen or any(value.count != result.total for value in values):
+                others = [value for value in values if not value.chosen]
+                shown = (*chosen, *others[: max(SHOWN_VALUES - len(chosen), 3)])
+                found.append(FacetView(name, shown, len(values) > len(shown)))
         return found
 
-    def items(self, result: Result) -> list[Any]:
+    def _siblings(self, state: State, result: Result, name: str) -> tuple[Facet, Callable[..., int]]:
+        """A facet, and a function that counts the records with one of some values. A facet of which a value
+        is chosen counts as if none were, so that others can be added.
+        """
+        chosen = state.chosen()
+        others = {other: values for other, values in chosen.items() if other.removeprefix("-") != name}
+        ask = partial(
+            self.library.search,
+            state.q or "*",
+            limit=0,
+            languages=[spoken for spoken in result.languages if name == "language"],
+            all_words="off" if state.any_words or not result.words else "",
+            sort=result.sort,
+        )
+
+        def count(values: Sequence[str]) -> int:
+            return ask(filters=others | {name: list(values)}).total
+
+        if others == chosen:
+            return result.facets[name], count
+        facet = ask(facets=(name,), facet_values=VALUES, filters=others).facets[name]
+        # What is chosen stands there with its number, however rare it is beside the others.
+        known = {value for value, _ in facet.values}
+        rare = [v for n, v in state.filters if n.removeprefix("-") == name and v not in known]
+        return replace(facet, values=(*facet.values, *((v, count([v])) for v in rare))), count
+
+    def values(self, request: Request) -> Response:
+        """All values of a facet among the results, with a search among them."""
+        name, state = request.path_params["name"], self.state(request)
+        if name not in FILTERS:
+            raise HTTPException(404)
+        t = self.pages.strings(request)
+        inside = " ".join(request.query_params.get("inside", "")[:100].split())
+        by_name = request.query_params.get("order") == "name"
+        try:
+            result = self.library.search(
+                state.q or "*", limit=0, facets=(name,), facet_values=MOST_VALUES,
+                filters={
+                    other: values
+                    for other, values in state.chosen().items()
+                    if other.removeprefix("-") != name
+                },
+                all_words="off" if state.any_words else "", sort=state.sort,
+            )  # fmt: skip
+        except QueryError:
+            return RedirectResponse(state.link(), 303)
+        found = facet_values(t, result.facets[name], state, self.set_names())
+        wanted = fold(inside)
+        chosen = [value for value in found if value.chosen or value.excluded]
+        others = [
+            value for value in found if wanted in fold(value.label) and not (value.chosen or value.excluded)
+        ]
+        if by_name:
+            others.sort(key=lambda value: fold(value.label))
+        return self.pages.render(
+            request, "values.html", here="search", state=state, facet=name, inside=inside, by_name=by_name,
+            chosen=chosen, values=others[:LISTED_VALUES], total=len(others), known=len(found),
+            hidden=[pair for pair in state.hidden(q=True) if pair[0].removeprefix("-") != name],
+        )  # fmt: skip
+
+    def items(self, result: Result) -> list[HitView]:
         analyzer = self.library.analyzer
 
         def terms_in(language: str) -> Callable[[str], tuple[str, ...]]:
@@ -201,7 +302,7 @@ class Portal:
 
             return terms
 
-        return [shown(hit, terms_in(hit.language)) for hit in result.hits]
+        return group_series([shown(hit, terms_in(hit.language)) for hit in result.hits], result.ahead)
 
     def set_names(self) -> Mapping[str, str]:
         """What sets are called, by their setSpecs."""
@@ -241,12 +342,13 @@ class Portal:
             newest.append(
                 {
                     "href": cited.page,
-                    "title": readable(cited.title),
+                    "title": cited.title,
                     "creators": cited.creators,
                     "year": cited.year,
+                    "date": "",
                     "kind": shown_kind(cited, record.metadata),
                     "sources": (source,),
-                    "restricted": cited.restricted,
+                    "access": cited.access,
                 }
             )
         found = {
@@ -269,6 +371,28 @@ class Portal:
                 "Content-Type": "application/x-suggestions+json",
                 "Cache-Control": "private, max-age=60",
             },
+        )
+
+    def answers(self, request: Request) -> Response:
+        """What a query that is being typed may become, and the first records that it finds already."""
+        q = " ".join(request.query_params.get("q", "")[:200].split())
+        completions = self.library.suggest(q, ANSWERED)
+        try:
+            begun = f"{q}*" if len(q) > 2 and q[-1].isalnum() else q
+            hits = self.library.search(begun, limit=3).hits if q else ()
+        except IndletError:
+            hits = ()  # half of a query
+        found = [
+            {
+                "title": readable(hit.title)[:200],
+                "href": record_path(hit.identifier, hit.source),
+                "about": " · ".join(filter(None, (hit.source, hit.year))),
+            }
+            for hit in hits
+        ]
+        return JSONResponse(
+            {"completions": [one.to_json() for one in completions], "hits": found},
+            headers={"Cache-Control": "private, max-age=60"},
         )
 
     def help(self, request: Request) -> Response:
@@ -318,29 +442,46 @@ class Portal:
         return response
 
     def description(self, request: Request) -> Response:
-        t = strings(self.pages.language(request))
+        t = self.pages.strings(request)
         text = self.library.settings.node.description or t("home.lead")
         body = opensearch(self.pages.name, text, self.root, t.code)
         return Response(body, media_type="application/opensearchdescription+xml")
 
 
-def _facet(
-    t: Strings, facet: Facet, result: Result, state: State, names: Mapping[str, str]
-) -> JsonObject | None:
-    """A facet's values: label, count, address, whether it is chosen; nothing where there is no choice."""
+def facet_values(
+    t: Strings,
+    facet: Facet,
+    state: State,
+    set_names: Mapping[str, str],
+    count: Callable[[Sequence[str]], int] | None = None,
+) -> list[FacetValue]:
+    """A facet's values as readers see them, most frequent first. Values of one meaning ("eng", "English") are
+    one; `count` counts the records that have any of them, without it their numbers are added up.
+    """
     chosen = {value for name, value in state.filters if name == facet.name}
-    if not chosen and all(count == result.total for _, count in facet.values):
-        return None
-    values = [
-        (
-            set_label(value, names) if facet.name == "set" else label(t, facet.name, value),
-            t.number(count),
-            state.toggled(facet.name, value),
-            value in chosen,
+    excluded = {value for name, value in state.filters if name == f"-{facet.name}"}
+    merged: dict[str, list[tuple[str, int]]] = {}
+    for value, number in facet.values:
+        shown = set_label(value, set_names) if facet.name == "set" else label(t, facet.name, value)
+        if shown:
+            merged.setdefault(shown, []).append((value, number))
+    found = []
+    for shown, values in merged.items():
+        names = tuple(value for value, _ in values)
+        number = sum(number for _, number in values)
+        if len(values) > 1 and count is not None:
+            number = count(names)
+        found.append(
+            FacetValue(
+                shown,
+                number,
+                names,
+                state.toggle(facet.name, names),
+                not chosen.isdisjoint(names),
+                not excluded.isdisjoint(names),
+            )
         )
-        for value, count in facet.values
-    ]
-    return {"name": facet.name, "values": sorted(values, key=lambda v: not v[3])}
+    return sorted(found, key=lambda value: -value.count)
 
 
 def set_label(spec: str, names: Mapping[str, str]) -> str:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -20,12 +21,13 @@ from indlet.model import DUBLIN_CORE, JsonMapping, JsonObject, Record, Stored
 from indlet.provider.serve.responses import ForeignResponse
 from indlet.service.index import expression as e
 from indlet.service.search.library import one_resource
+from indlet.service.search.rank import MODELS
 from indlet.store import Origin
 from indlet.web.citation import Citation, citation, record_path, safe_url
 from indlet.web.discovery import coins, export_path, highwire, json_ld, signposting, unapi_formats
-from indlet.web.export import EXPORTS, Export, citation_key, exported
+from indlet.web.export import CITATION_FORMATS, EXPORTS, Export, citation_key, exported
 from indlet.web.hit_view import item, shown_kind
-from indlet.web.i18n import Strings, strings
+from indlet.web.i18n import Strings
 from indlet.web.math_text import readable
 from indlet.web.portal import Portal
 from indlet.web.reference import STYLES, reference
@@ -35,6 +37,12 @@ from indlet.web.text_origin import TextOrigin, text_origin
 
 STRONGEST: Final = 12
 SIMILAR: Final = 5
+FIRST_AUTHORS: Final = 10  # that are named at the head of the page; the others unfold
+_HOSTS: Final = {
+    "arxiv.org": "arXiv", "doi.org": "DOI", "dx.doi.org": "DOI", "hdl.handle.net": "Handle",
+    "zenodo.org": "Zenodo", "www.jstor.org": "JSTOR", "hal.science": "HAL",
+    "pubmed.ncbi.nlm.nih.gov": "PubMed",
+}  # fmt: skip
 # Fields whose values are worth a search of their own.
 _SEARCHED: Final = ("creator", "contributor", "subject", "publisher")
 _WORD = re.compile(r"\w+")
@@ -52,7 +60,7 @@ class Records:
         if (refused := self._unclear(request, identifier, found)) is not None:
             return refused
         stored, origin = found[0]
-        t = strings(self.portal.pages.language(request))
+        t = self.portal.pages.strings(request)
         cited = _cited(stored, origin)
         if source and origin.name != source:  # it was called otherwise once
             return RedirectResponse(cited.page, 303)
@@ -64,18 +72,21 @@ class Records:
             request,
             "record.html",
             headers={"Link": signposting(cited, self.portal.root)},
-            cited=replace(cited, title=readable(cited.title), description=readable(cited.description)),
-            marked=_markable(cited),
+            cited=replace(cited, title=readable(cited.title)),
+            title=cited.title,
+            place=_place(cited, origin),
+            neighbours=self._neighbours(request, cited),
             references=[(name, shown, reference(name, cited)) for name, shown in STYLES.items()],
             facts={
                 "creators": (),
                 "year": cited.year,
                 "kind": shown_kind(cited, record.metadata),
+                "date": "",
                 "sources": (origin.name,),
-                "restricted": cited.restricted,
+                "access": cited.access,
             },
             page=address,
-            back=_back(request, self.portal.library.settings.mount()),
+            back=_list_address(request, self.portal.library.settings.mount()) or "/",
             highwire=highwire(cited, address),
             json_ld=json_ld(cited, address),
             coins=coins(cited),
@@ -84,9 +95,11 @@ class Records:
                     "label": export.label,
                     "kind": export.media_type.partition(";")[0],
                     "href": export_path(cited, name),
+                    "cites": name in CITATION_FORMATS,
                 }
                 for name, export in EXPORTS.items()
             ],
+            first_authors=FIRST_AUTHORS,
             field_search=_field_search,
             metadata=_described(t, record),
             inferred={
@@ -111,26 +124,25 @@ class Records:
         self, request: Request, identifier: str, found: Sequence[tuple[Stored, Origin]]
     ) -> Response | None:
         """What to answer unless one record is meant: none is there, it was deleted, or there are several."""
-        t, pages = strings(self.portal.pages.language(request)), self.portal.pages
+        t, pages = self.portal.pages.strings(request), self.portal.pages
         live = [(stored, origin) for stored, origin in found if not stored.deleted]
         if live and one_resource([stored for stored, _ in live]):
             return None
         if live:
             choices = [(_cited(stored, origin), origin.name) for stored, origin in live]
             return pages.render(request, "choices.html", 300, identifier=identifier, choices=choices)
-        action = (t("error.start"), "/")
         if found:
             told = t("record.gone_when", day=t.day(_deleted_at(found[0][0])), identifier=identifier)
-            return pages.message(request, 410, t("record.gone"), told, action=action)
+            return pages.message(request, 410, t("record.gone"), told, search=True)
         told = t("record.missing_text", identifier=identifier)
-        return pages.message(request, 404, t("record.missing"), told, action=action)
+        return pages.message(request, 404, t("record.missing"), told, search=True)
 
     # Machines
 
     def export(self, request: Request) -> Response:
         wanted = EXPORTS.get(request.path_params["name"])
         if wanted is None:
-            t = strings(self.portal.pages.language(request))
+            t = self.portal.pages.strings(request)
             told = t("export.unknown", name=request.path_params["name"][:40], known=", ".join(EXPORTS))
             return self.portal.pages.message(request, 404, t("error.not_found"), told)
         identifier, source = _named(request)
@@ -191,6 +203,38 @@ class Records:
     def _text_origin(self, stored: Stored) -> TextOrigin:
         with self.portal.store.read() as view:
             return text_origin(view, stored)
+
+    def _neighbours(self, request: Request, cited: Citation) -> JsonObject | None:
+        """The place of a record in the result list that the reader came from, with the records before and
+        after it; None if there is no such list.
+        """
+        address = urlsplit(_list_address(request, self.portal.library.settings.mount()))
+        if not address.query or address.path != "/":
+            return None
+        state = State.of(QueryParams(address.query), MODELS, self.portal.library.settings.search.model)
+        size = state.size or max(1, self.portal.library.settings.search.limit)
+        first = max(0, (state.page - 1) * size - 1)
+        try:
+            result = self.portal.found(state, size + 2, first)
+        except IndletError:
+            return None
+        found = [hit.identifier for hit in result.hits]
+        if cited.identifier not in found:
+            return None
+        at = found.index(cited.identifier)
+
+        def link(number: int) -> str:
+            if not 0 <= number < len(result.hits):
+                return ""
+            hit = result.hits[number]
+            page = replace(state, page=(first + number) // size + 1)
+            path = record_path(hit.identifier, hit.source)
+            mark = "&" if "?" in path else "?"
+            return f"{path}{mark}list={quote(page.link(page=page.page).partition('?')[2], safe='')}"
+
+        return {
+            "place": first + at + 1, "total": result.total, "previous": link(at - 1), "next": link(at + 1)
+        }  # fmt: skip
 
     def _strongest(self, record: Record) -> tuple[BarRow, ...]:
         """The terms with the highest tf·idf, written as words of the description where it holds them."""
@@ -272,12 +316,26 @@ def _negotiated(request: Request) -> Export | None:
     return None
 
 
-def _back(request: Request, mount: str) -> str:
-    """The result page that the reader came from, if it was one of ours."""
+def _list_address(request: Request, mount: str) -> str:
+    """The result page that the reader came from: as the address says, else the referring page; empty if it
+    was none of ours.
+    """
+    if given := request.query_params.get("list", "")[:4000]:
+        return f"/?{given}"
     referer = urlsplit(request.headers.get("referer", "")[:4000])
     path = referer.path.removeprefix(mount) or "/"
     ours = referer.netloc == request.headers.get("host") and path in ("/", "/compare")
-    return f"{path}?{referer.query}" if ours and referer.query else "/"
+    return f"{path}?{referer.query}" if ours and referer.query else ""
+
+
+def _place(cited: Citation, origin: Origin) -> str:
+    """What the owner's place is called: a well-known host by its name, a source's own host by that of the
+    source."""
+    host = (urlsplit(cited.url).hostname or "").lower()
+    own = (urlsplit(str(origin.settings.get("url", ""))).hostname or "").lower()
+    if host and host == own:
+        return origin.name
+    return _HOSTS.get(host) or host.removeprefix("www.")[:60]
 
 
 def _field_search(field: str, value: str) -> str:
@@ -286,24 +344,14 @@ def _field_search(field: str, value: str) -> str:
     return State(q=f'{field}:"{words}"' if any(c.isalnum() for c in words) else value).link()
 
 
-def _markable(cited: Citation) -> JsonObject:
-    """What a reader's list of marked records keeps of one."""
-    return {
-        "identifier": cited.identifier,
-        "source": cited.source,
-        "href": cited.page,
-        "title": readable(cited.title),
-        "creators": cited.creators,
-        "year": cited.year,
-    }
-
-
 def _described(t: Strings, record: Record) -> list[tuple[str, list[JsonObject]]]:
     found = []
     for element in DUBLIN_CORE:
         values = []
-        # The first description stands above, as the abstract.
-        for text in record.metadata.get(element, ())[int(element == "description") : 200]:
+        # Authors, the title and the first description stand above.
+        if element == "creator":
+            continue
+        for text in record.metadata.get(element, ())[int(element in ("title", "description")) : 200]:
             if element in _SEARCHED:
                 values.append(
                     {"text": readable(text), "href": _field_search(element, text), "outside": False}
@@ -311,11 +359,19 @@ def _described(t: Strings, record: Record) -> list[tuple[str, list[JsonObject]]]
             else:
                 known = map(address, keys_of(text)) if element in ("identifier", "relation", "source") else ()
                 href = safe_url(text) or next(filter(None, known), "")
-                shown = label(t, element, text) if element in ("language", "type") else readable(text)
-                values.append({"text": shown, "href": href, "outside": True})
+                if shown := _shown(t, element, text):
+                    values.append({"text": shown, "href": href, "outside": True})
         if values:
             found.append((element, values))
     return found
+
+
+def _shown(t: Strings, element: str, text: str) -> str:
+    if element in ("language", "type"):
+        return label(t, element, text)
+    if element == "date" and (at := parse(text)):
+        return t.date(text) if len(text) <= 10 else t.moment(at.timestamp())
+    return readable(text)
 
 
 def _provenance(
@@ -339,7 +395,8 @@ def _provenance(
     if isinstance(original, int | float) and original > 0:
         original = rfc3339(original)
     if isinstance(original, str) and original:
-        found.append((t("record.datestamp"), [(original[:40], "")]))
+        at = parse(original[:40])
+        found.append((t("record.datestamp"), [(t.moment(at.timestamp()) if at else original[:40], "")]))
     if record.sets:
         links = [
             (set_names.get(spec, spec), State(filters=(("set", spec),)).link()) for spec in record.sets[:20]

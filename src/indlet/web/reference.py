@@ -13,14 +13,15 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import as_file, files
-from typing import Final
+from typing import Any, Final
 
 from indlet.formats.people import filing_name, is_body, names
 from indlet.web.citation import Citation
 from indlet.web.math_text import readable
 
 STYLES: Final = {"apa": "APA", "chicago": "Chicago", "ieee": "IEEE"}
-_AUTHORS: Final = 60  # a reference with more names nobody reads
+# APA 7 names up to 20 authors; of more, the first 19 and the last. Chicago and IEEE name fewer ("et al.").
+_AUTHORS: Final = 20
 _TYPES: Final = {
     "article": "article-journal", "report": "report", "thesis": "thesis", "book": "book",
     "chapter": "chapter", "conference": "paper-conference", "dataset": "dataset", "software": "software",
@@ -38,13 +39,22 @@ def reference(style: str, cited: Citation) -> str:
     """The record in a style, as plain text; italics are left out."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # elements that a style has and the library leaves out
-        return _tidy(_writer(style)(_item(cited)))
+        item = csl_item(cited)
+        people = [person for person in item.get("author", ()) if isinstance(person, dict)]
+        if len(people) > _AUTHORS:
+            item["author"] = [*people[: _AUTHORS - 1], people[-1]]
+        text = _tidy(_writer(style)(item))
+    if style == "apa" and len(people) > _AUTHORS:
+        # The library does not know `et-al-use-last`.
+        last = people[-1]["family"]
+        text = text.replace(f", & {last}", f", … {last}", 1)
+    return text
 
 
-def _item(cited: Citation) -> dict[str, object]:
+def csl_item(cited: Citation) -> dict[str, Any]:
     """CSL-JSON of a record; what reads as the name of a body (`people.is_body`) is not taken apart."""
-    people = [person(name) for value in cited.creators[:_AUTHORS] for name in names(value)]
-    item: dict[str, object] = {
+    people = [person(name) for value in cited.creators for name in names(value)]
+    item: dict[str, Any] = {
         "id": "record",
         "type": _TYPES.get(cited.kind, "book"),
         "title": readable(cited.title).rstrip(".") or cited.identifier,

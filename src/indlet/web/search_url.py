@@ -12,14 +12,22 @@ from urllib.parse import quote_plus
 from starlette.datastructures import QueryParams
 
 from indlet.text import code
-from indlet.web.i18n import Strings
+from indlet.web.citation import kind_of
+from indlet.web.i18n import Strings, folded
 
 FILTERS: Final = (
     "source", "creator", "subject", "inferred_subject", "set", "type", "inferred_type", "format", "language",
 )  # fmt: skip
+EXCLUDED: Final = tuple(f"-{name}" for name in FILTERS)  # the same facets, for values to leave out
+TOGETHER: Final = "\x1f"  # between values of a facet that mean the same
 ORDERS: Final = ("score", "newest", "oldest", "title", "author")
 SIZES: Final = (10, 20, 50, 100)  # records of a page that can be chosen
 LONGEST: Final = 2000  # characters of a query that a page takes
+# Types that say something else of a record: whether it was reviewed, which version it is.
+_NO_TYPES: Final = frozenset((
+    "peerreviewed", "nonpeerreviewed", "notpeerreviewed", "publishedversion", "acceptedversion",
+    "submittedversion", "updatedversion", "draft",
+))  # fmt: skip
 # "http://purl.org/eprint/type/JournalArticle", "info:eu-repo/semantics/article"
 _TYPE_ADDRESS: Final = re.compile(r"(?:https?://|info:)([\w.-]{1,60})/(?:[\w.-]{1,60}/){0,5}([A-Za-z]{3,40})")
 
@@ -35,13 +43,21 @@ class State:
     until: int | None = None
     usual: str = "bm25"  # the model that needs no naming
     size: int = 0  # records of a page; 0: as the settings say
+    any_words: bool = False  # do records with some of the words count as those with all of them?
+    verbatim: bool = False  # is the query searched for as it is spelt?
 
     @classmethod
     def of(cls, parameters: QueryParams, models: Iterable[str], usual: str) -> State:
         """The state that an address names; what it names wrongly falls back to the usual."""
         model = str(parameters.get("model", usual))
         sort = str(parameters.get("sort", ORDERS[0]))
-        chosen = [(k, v[:500]) for k, v in parameters.multi_items() if k in FILTERS and v]
+        # Names of one value come together where a form has one box for them.
+        chosen = [
+            (k, part[:500])
+            for k, v in parameters.multi_items()
+            for part in v.split(TOGETHER)
+            if (k in FILTERS or k in EXCLUDED) and part
+        ]
         page = str(parameters.get("page", "1"))
         return cls(
             q=" ".join(str(parameters.get("q", ""))[:LONGEST].split()),
@@ -53,6 +69,8 @@ class State:
             until=_year(parameters.get("until")),
             usual=usual,
             size=int(size) if (size := str(parameters.get("size", ""))) in map(str, SIZES) else 0,
+            any_words=parameters.get("words") == "any",
+            verbatim=parameters.get("verbatim") == "1",
         )
 
     # What to ask
@@ -98,6 +116,10 @@ class State:
             found.append(("sort", self.sort))
         if self.size:
             found.append(("size", str(self.size)))
+        if self.any_words:
+            found.append(("words", "any"))
+        if self.verbatim:
+            found.append(("verbatim", "1"))
         if page > 1:
             found.append(("page", str(page)))
         return found
@@ -107,11 +129,18 @@ class State:
         return _address("/", replace(self, **{"page": 1, **changes}).pairs())
 
     def toggled(self, facet: str, value: str) -> str:
-        pair = (facet, value)
-        if pair in self.filters:
-            filters = tuple(p for p in self.filters if p != pair)
+        return self.toggle(facet, (value,))
+
+    def toggle(self, facet: str, values: Sequence[str]) -> str:
+        """The address with values of one meaning chosen or, where one of them is, without them."""
+        pairs = [(facet, value) for value in values]
+        left = tuple(pair for pair in self.filters if pair not in pairs)
+        if left == self.filters:
+            other = facet[1:] if facet.startswith("-") else f"-{facet}"
+            opposite = [(other, value) for value in values]
+            filters = (*(pair for pair in self.filters if pair not in opposite), *pairs)
         else:
-            filters = (*self.filters, pair)
+            filters = left
         return _address("/", self._pairs(filters, self.since, self.until))
 
     def within(self, since: int, until: int) -> str:
@@ -120,6 +149,10 @@ class State:
 
     def bare(self) -> str:
         return self.link(filters=(), since=None, until=None)
+
+    def values(self, facet: str) -> str:
+        """Where all values of a facet are listed."""
+        return _address(f"/values/{facet}", replace(self, page=1).pairs())
 
     def compare(self) -> str:
         return _address("/compare", replace(self, page=1, sort=ORDERS[0], model=self.usual, size=0).pairs())
@@ -148,7 +181,7 @@ class State:
         size: bool = True,
     ) -> list[tuple[str, str]]:
         """What a form has to carry along beside its own fields."""
-        without = {"page"} | {
+        without = {"page", *({"verbatim"} if not q else ())} | {
             name
             for name, kept in (
                 ("q", q),
@@ -164,15 +197,10 @@ class State:
 
     def chips(self, t: Strings, set_names: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
         """The filters in force: what each says, and the address without it."""
-        named = set_names or {}
-        found = [
-            (
-                f"{t.known('facet.' + facet, facet)}: "
-                + ((facet == "set" and named.get(value)) or label(t, facet, value)),
-                self.toggled(facet, value),
-            )
-            for facet, value in self.filters
-        ]
+        together: dict[tuple[str, str], list[str]] = {}
+        for facet, value in self.filters:
+            together.setdefault((facet, _chip(t, facet, value, set_names or {})), []).append(value)
+        found = [(text, self.toggle(facet, values)) for (facet, text), values in together.items()]
         if self.since is not None or self.until is not None:
             if self.until is None:
                 text = t("search.years_since", since=str(self.since))
@@ -186,13 +214,32 @@ class State:
         return found
 
 
+def _chip(t: Strings, facet: str, value: str, set_names: Mapping[str, str]) -> str:
+    name = facet.removeprefix("-")
+    shown = (name == "set" and set_names.get(value)) or label(t, name, value)
+    return t("search.excluded" if name != facet else "search.only", facet=t("facet." + name), value=shown)
+
+
 def label(t: Strings, facet: str, value: str) -> str:
-    """How a facet's value is shown: languages by name, types that are addresses by their last part and whose
-    they are, everything else as it stands."""
-    if facet == "type" and (found := _TYPE_ADDRESS.fullmatch(value)):
+    """How a facet's value is shown: languages and the usual types by their names, types that are addresses by
+    their last part and whose they are, everything else as it stands; empty if it is not to be shown.
+    """
+    if facet == "language":
+        return t.known(f"language.{code(value) or value.lower()}", value)
+    if facet != "type":
+        return value
+    if (named := t.known(f"type.{folded(value)}", value)) != value:
+        return named
+    if folded(value.rpartition("/")[2]) in _NO_TYPES:
+        return ""
+    if (kind := kind_of([value])) != "text" or folded(value) == "text":
+        return t(f"kind.{kind}")
+    if found := _TYPE_ADDRESS.fullmatch(value):
         place, name = found.groups()
+        if (named := t.known(f"type.{folded(name)}", name)) != name:
+            return named
         return f"{re.sub('(?<=[a-z])(?=[A-Z])', ' ', name).capitalize()} ({place.removeprefix('www.')})"
-    return t.known(f"language.{code(value) or value.lower()}", value) if facet == "language" else value
+    return value
 
 
 def page_list(page: int, pages: int) -> list[int | None]:

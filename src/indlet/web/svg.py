@@ -25,14 +25,11 @@ class Bar:
     height: float
     first: int
     last: int
-    span: float  # of the whole picture
 
     @property
     def drawn(self) -> Markup:
-        """The bar, and over it the whole column, which is easier to hit."""
         return Markup(  # noqa: S704 - numbers only
-            f'<rect class="hit" x="{self.x}" y="0" width="{self.width}" height="{self.span}"/>'
-            f'<rect class="bar" x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"/>'
+            f'<rect x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"/>'
         )
 
 
@@ -43,6 +40,10 @@ class Histogram:
     bars: tuple[Bar, ...]
     first: int
     last: int
+    start: int  # the first year of the first bar
+    span: int  # years of a bar
+    step: float  # from one bar to the next
+    shade: tuple[float, float] | None = None  # where the chosen years begin, and how wide they are
 
 
 def _without_strays(counts: Mapping[int, int]) -> Mapping[int, int]:
@@ -66,13 +67,20 @@ def _without_strays(counts: Mapping[int, int]) -> Mapping[int, int]:
     return {year: counts[year] for year in kept}
 
 
-def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 64.0) -> Histogram | None:
-    """Bars of records a year; of spans of years where there would be too many bars to click."""
+def histogram(
+    counts: Mapping[int, int],
+    width: float = 240.0,
+    height: float = 64.0,
+    chosen: tuple[int | None, int | None] = (None, None),
+) -> Histogram | None:
+    """Bars of records a year; of spans of years where there would be too many bars to click. The chosen
+    years, from one to another, are shaded.
+    """
     if not counts:
         return None
     shown = _without_strays(counts)
     first, last = min(shown), max(shown)
-    span = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10_000) if (last - first) // s < 40)
+    span = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10_000) if (last - first) // s < 30)
     start = first - first % span
     slots = (last - start) // span + 1
     totals = [0] * slots
@@ -93,8 +101,14 @@ def histogram(counts: Mapping[int, int], width: float = 240.0, height: float = 6
                 b = max(b, max(counts))
             label = str(a) if a == b else f"{a}–{b}"
             x, wide = round(i * step, 2), round(max(1.0, step - 1), 2)
-            bars.append(Bar(label, count, x, round(height - tall, 2), wide, tall, a, b, height))
-    return Histogram(width, height, tuple(bars), first, last)
+            bars.append(Bar(label, count, x, round(height - tall, 2), wide, tall, a, b))
+    shade = None
+    if chosen != (None, None):
+        low, high = (start if chosen[0] is None else chosen[0]), (last if chosen[1] is None else chosen[1])
+        left = min(max((low - start) // span, 0), slots - 1)
+        right = min(max((high - start) // span, left), slots - 1)
+        shade = round(left * step, 2), round((right - left + 1) * step, 2)
+    return Histogram(width, height, tuple(bars), first, last, start, span, round(step, 3), shade)
 
 
 @dataclass(frozen=True, slots=True)

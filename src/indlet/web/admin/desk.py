@@ -27,7 +27,7 @@ from indlet.web.admin.sign_ins import SignIns
 from indlet.web.admin.source_pages import SourcePages
 from indlet.web.admin.statistics import StatisticsPage
 from indlet.web.auth import ADMIN, COOKIE, DEVICE, Gate, Session, address_of, over_https
-from indlet.web.i18n import Strings, strings
+from indlet.web.i18n import Strings
 from indlet.web.portal import Portal
 from indlet.web.reader_statistics import ReaderStatistics
 
@@ -99,7 +99,7 @@ class Desk:
 
     def _page(self, page: Page) -> Callable[[Request], Response]:
         def guarded(request: Request) -> Response:
-            t = strings(self.portal.pages.language(request))
+            t = self.portal.pages.strings(request)
             if (shut := self._shut(request, t)) is not None:
                 return shut
             session = self.gate.session(request)
@@ -129,7 +129,7 @@ class Desk:
         return None
 
     async def sign_in(self, request: Request) -> Response:
-        t = strings(self.portal.pages.language(request))
+        t = self.portal.pages.strings(request)
         if (shut := self._shut(request, t)) is not None:
             return shut
         place = _within_desk(request.query_params.get("next", ""))
@@ -246,7 +246,7 @@ class Desk:
 
     async def act(self, request: Request) -> Response:
         """An act, or a test of a source: the session is checked before the body is read."""
-        t = strings(self.portal.pages.language(request))
+        t = self.portal.pages.strings(request)
         if (shut := self._shut(request, t)) is not None:
             return shut
         session = self.gate.session(request)

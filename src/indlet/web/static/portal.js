@@ -14,6 +14,50 @@
     select.addEventListener("change", () => select.form.requestSubmit());
   }
 
+  // Years can be chosen by dragging across the bars; the form below them does the same.
+  const years = document.querySelector("svg.years"), chosen = document.querySelector(".years-form");
+  if (years && chosen) {
+    const { first, step, span } = years.dataset, NS = "http://www.w3.org/2000/svg";
+    const slot = (event) => {
+      const box = years.getBoundingClientRect(), wide = years.viewBox.baseVal.width;
+      const x = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 0.9999) * wide;
+      return Math.floor(x / Number(step));
+    };
+    let from = null, to = null, shade = null;
+    years.addEventListener("dragstart", (event) => event.preventDefault());
+    years.addEventListener("pointerdown", (event) => { if (event.button === 0) from = to = slot(event); });
+    years.addEventListener("pointermove", (event) => {
+      if (from === null || (slot(event) === to && !shade)) return;
+      to = slot(event);
+      if (!shade) {
+        years.setPointerCapture(event.pointerId);
+        years.querySelector(".shade")?.remove();
+        shade = document.createElementNS(NS, "rect");
+        shade.setAttribute("class", "shade"); shade.setAttribute("y", "0");
+        shade.setAttribute("height", years.viewBox.baseVal.height);
+        years.prepend(shade);
+      }
+      shade.setAttribute("x", Math.min(from, to) * step);
+      shade.setAttribute("width", (Math.abs(to - from) + 1) * step);
+    });
+    years.addEventListener("pointercancel", () => { from = shade = null; });
+    // A click above a low bar chooses it, too.
+    years.addEventListener("click", (event) => {
+      if (event.target === years) { from = to = slot(event); shade = years; choose(); }
+    });
+    const choose = () => {
+      if (shade) {
+        const low = Math.min(from, to), high = Math.max(from, to);
+        chosen.since.value = Number(first) + low * span;
+        chosen.until.value = Number(first) + (high + 1) * span - 1;
+        years.addEventListener("click", (event) => event.preventDefault(), { once: true, capture: true });
+        chosen.requestSubmit();
+      }
+      from = null;
+    };
+    years.addEventListener("pointerup", choose);
+  }
+
   // The appearance changes without leaving the page; the link would do the same by way of the server.
   const theme = document.getElementById("theme");
   const dark = () => {
@@ -79,24 +123,30 @@
         try {
           const answer = await fetch(`${form.dataset.suggest}?q=${encodeURIComponent(text)}`);
           if (!answer.ok || turn !== wanted || document.activeElement !== box) return;
-          const { completions } = await answer.json();
-          list.replaceChildren(...completions.map((one, i) => {
+          const { completions, hits } = await answer.json();
+          const option = (left, right, taken) => {
             const item = document.createElement("li");
-            item.id = `suggestion-${i}`;
             item.setAttribute("role", "option");
             item.setAttribute("aria-selected", "false");
             const shown = document.createElement("span"), count = document.createElement("span");
-            shown.textContent = one.kind === "word" ? one.query : one.word;
-            count.textContent = [form.dataset[one.kind], one.records.toLocaleString(document.documentElement.lang)].filter(Boolean).join(" · ");
-            count.className = "count";
+            shown.textContent = left; count.textContent = right; count.className = "count";
             item.append(shown, count);
-            item.addEventListener("mousedown", (event) => { event.preventDefault(); take(one.query); });
-            item.dataset.word = one.query;
+            item.addEventListener("mousedown", (event) => { event.preventDefault(); taken(); });
+            item.taken = taken;
             return item;
-          }));
+          };
+          const number = (n) => n.toLocaleString(document.documentElement.lang);
+          const words = completions.map((one) => option(
+            one.kind === "word" ? one.query : one.word,
+            [form.dataset[one.kind], number(one.records)].filter(Boolean).join(" · "), () => take(one.query),
+          ));
+          const records = hits.map((one) => option(one.title, one.about, () => { location.href = root + one.href; }));
+          for (const item of records) item.className = "hit";
+          list.replaceChildren(...words, ...records);
+          [...list.children].forEach((item, i) => { item.id = `suggestion-${i}`; });
           current = -1;
-          list.hidden = completions.length === 0;
-          box.setAttribute("aria-expanded", String(completions.length > 0));
+          list.hidden = list.children.length === 0;
+          box.setAttribute("aria-expanded", String(!list.hidden));
         } catch { close(); }
       }, 120);
     });
@@ -105,7 +155,7 @@
       if (event.key === "ArrowDown") { event.preventDefault(); mark(current + 1); }
       else if (event.key === "ArrowUp") { event.preventDefault(); mark(current < 0 ? -1 : current - 1); }
       else if (event.key === "Escape") { event.preventDefault(); close(); }
-      else if (event.key === "Enter" && current >= 0) { event.preventDefault(); take(list.children[current].dataset.word); }
+      else if (event.key === "Enter" && current >= 0) { event.preventDefault(); list.children[current].taken(); }
     });
     box.addEventListener("blur", close);
   }
@@ -178,20 +228,34 @@
 
   const MOST_MARKED = 500, MOST_QUERIES = 12;
   const same = (one, id, source) => one.id === id && one.source === source;
+  // What the list keeps of a record, as its article says it.
+  const described = (button) => {
+    const article = button.closest("article"), link = article.querySelector("h2 a[href]");
+    const year = article.querySelector(".byline")?.textContent.match(/\b\d{4}\b/)?.[0] ?? "";
+    const people = article.querySelector(".byline b")?.textContent
+      ?? [...article.querySelectorAll(".creators > a")].slice(0, 3).map((one) => one.textContent).join("; ");
+    const path = article.querySelector("h1") ? location.pathname + location.search : link.getAttribute("href");
+    return {
+      href: path.slice(root.length), title: article.querySelector("h1, h2").textContent.trim(),
+      by: [people, year].filter(Boolean).join(" "),
+    };
+  };
   const tell = () => {
-    const count = document.querySelector("#marked-link .count"), marked = kept("marked");
+    const menu = document.getElementById("marked-link"), marked = kept("marked");
+    const count = menu?.querySelector(".count");
     if (count) { count.textContent = marked.length; count.hidden = marked.length === 0; }
     for (const button of document.querySelectorAll("[data-mark]")) {
       const on = marked.some((one) => same(one, button.dataset.mark, button.dataset.source));
       button.hidden = false;
       button.setAttribute("aria-pressed", String(on));
-      button.textContent = on ? button.dataset.on : button.dataset.off;
-      button.setAttribute("aria-label", `${button.textContent}: ${button.dataset.title}`);
+      button.title = on ? menu.dataset.on : menu.dataset.off;
+      if (button.closest(".actions")) button.textContent = button.title;
+      button.setAttribute("aria-label", `${menu.dataset.off}: ${described(button).title}`);
     }
   };
   for (const button of document.querySelectorAll("[data-mark]")) {
     button.addEventListener("click", () => {
-      const { mark: id, source, href, title, by } = button.dataset;
+      const { mark: id, source } = button.dataset, { href, title, by } = described(button);
       const others = kept("marked").filter((one) => !same(one, id, source));
       const on = button.getAttribute("aria-pressed") === "true";
       keep("marked", on ? others : [...others, { id, source, href, title, by }].slice(-MOST_MARKED));

@@ -28,12 +28,13 @@
         <meta name="color-scheme" content="light dark"/>
         <title><xsl:call-template name="heading"/> · OAI-PMH</title>
         <style>
-:root { --ink: #1c2430; --soft: #5a6472; --line: #dde2e8; --paper: #fbfbf9; --card: #fff; --accent: #0b5d7a; --chip: #eef2f4; --bad: #a3271c }
+:root { --ink: #1c2427; --soft: #586368; --line: #e2dfd6; --paper: #fbfaf7; --card: #fff; --accent: #0b5f6f; --chip: #e3f0f2; --bad: #9b2c22 }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ed; --soft: #9aa5b3; --line: #303a46; --paper: #14191f; --card: #1b222a; --accent: #7cc7e2; --chip: #26303a; --bad: #ff9d8f }
+  :root { --ink: #e6ebeb; --soft: #a4b0b4; --line: #2a353a; --paper: #11171a; --card: #182024; --accent: #7ccbd8; --chip: #16343b; --bad: #f2a49a }
 }
 * { box-sizing: border-box }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 Georgia, "Iowan Old Style", "Times New Roman", serif }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 -apple-system, "Segoe UI", Roboto, Inter, "Noto Sans", "Helvetica Neue", system-ui, "Liberation Sans", Arial, sans-serif }
+h1, h2, h3, .brand { font-family: "Iowan Old Style", Charter, "Charis SIL", "Palatino Linotype", Palatino, "Noto Serif", Georgia, serif }
 header, main, footer { max-width: 58rem; margin: 0 auto; padding: 0 1.25rem }
 header { padding-top: 1.6rem }
 nav { display: flex; flex-wrap: wrap; gap: .3rem; padding-bottom: .9rem; border-bottom: 1px solid var(--line) }
