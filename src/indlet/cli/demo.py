@@ -126,7 +126,7 @@ def _title(console: Console) -> None:
 
 
 def _settings(home: Path, password: str) -> Settings:
-    from indlet.settings import Admin, Harvest, Node, Search, Settings
+    from indlet.settings import Admin, Appearance, Harvest, Node, Search, Settings
     from indlet.web.auth import hash_password
 
     return Settings(
@@ -141,6 +141,7 @@ def _settings(home: Path, password: str) -> Settings:
         # those that a network would see.
         harvest=Harvest(overlap_seconds=0, compress_loopback=True),
         search=Search(),
+        portal=Appearance(models=True),
         admin=Admin(password_hash=hash_password(password)),
     )
 

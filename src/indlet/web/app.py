@@ -43,12 +43,14 @@ from indlet.web.api_keys import ApiKeys
 from indlet.web.auth import Gate, ended_sessions, keep_ended_sessions
 from indlet.web.browse import Browsing
 from indlet.web.compare import Comparing
+from indlet.web.embed import Embedding
 from indlet.web.explain import Explaining
 from indlet.web.feed_routes import Current
 from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
 from indlet.web.reader_statistics import ReaderCounts, ReaderStatistics
+from indlet.web.profile import Profiles
 from indlet.web.record import Records
 from indlet.web.result_export import KINDS, ResultExport
 from indlet.web.sitemap import PortalSitemap
@@ -156,6 +158,8 @@ def _portal_routes(portal: Portal, counts: ReaderCounts) -> list[BaseRoute]:
         Route("/advanced", Advanced(portal).page),
         Route("/browse", browsing.overview),
         Route("/browse/{kind}", browsing.page),
+        Route("/about/{kind}", Profiles(portal).page),
+        Route("/embed", Embedding(portal).page),
         Route("/marked", portal.marked),
         Route("/marked.{kind:str}", results.marked, methods=["POST"]),
         Route("/information", portal.information),

@@ -13,7 +13,10 @@ from starlette.responses import Response
 from indlet.service.search.browse import LETTERS
 from indlet.web.i18n import Strings
 from indlet.web.portal import Portal, set_label
+from indlet.web.profile import KINDS as PROFILES
+from indlet.web.profile import profile_path
 from indlet.web.search_url import State, label
+from indlet.web.svg import histogram
 
 KINDS: Final = ("creator", "subject", "year", "source", "set", "type", "format", "language")
 SHOWN: Final = 60  # values of a page
@@ -30,7 +33,8 @@ class Browsing:
     def overview(self, request: Request) -> Response:
         """Each kind with its most frequent values."""
         t, names = self.portal.pages.strings(request), self.portal.set_names()
-        counted = self.portal.library.search("*", limit=0, facets=KINDS, facet_values=_FEW).facets
+        found = self.portal.library.search("*", limit=0, facets=KINDS, facet_values=_FEW)
+        counted = found.facets
         lists = {
             kind: _entries(t, kind, ((value, value, count) for value, count in counted[kind].values), names)
             for kind in KINDS
@@ -40,6 +44,9 @@ class Browsing:
             "browse.html",
             here="browse",
             lists=[(kind, entries) for kind, entries in lists.items() if entries],
+            total=found.total,
+            picture=histogram(dict(found.histogram), 960.0, 110.0),
+            state=State(),
         )
 
     def page(self, request: Request) -> Response:
@@ -76,9 +83,12 @@ def _entries(
 
 
 def _link(kind: str, value: str) -> str:
-    """The records that have a value."""
+    """The page of a value, or the records that have it."""
     if kind == "year":
         return State(since=int(value), until=int(value)).link()
+    for name, facet in PROFILES.items():
+        if facet == kind:
+            return profile_path(name, value)
     return State(filters=((kind, value),)).link()
 
 

@@ -102,7 +102,7 @@ class Strings:
         raise AssertionError
 
 
-def folded(value: str) -> str:
+def value_key(value: str) -> str:
     """A value of the metadata as a key: its letters and digits, in lower case."""
     return "".join(letter for letter in value.lower() if letter.isalnum())
 

@@ -127,7 +127,7 @@ class _Parser:
         if name in _UPRIGHT:
             return Markup("<mtext>{}</mtext>").format(self._text())
         if name in _LETTERS:
-            return _letter("".join(_styled(_LETTERS[name], letter) for letter in self._text()))
+            return _letter("".join(_alphabet_letter(_LETTERS[name], letter) for letter in self._text()))
         if name in _ABOVE:
             return Markup("<mover>{}<mo>{}</mo></mover>").format(self._argument(), _ABOVE[name])
         if name in _FUNCTIONS:
@@ -161,7 +161,7 @@ class _Parser:
         return _SPACES_ONLY.sub("\u00a0", "".join(found))
 
     def _script(self, sign: str, base: Markup) -> Markup:
-        """What stands above and below a base, in either order."""
+        """A base with its superscript and subscript, in either order."""
         parts = {sign: Markup("<mo>′</mo>") if sign == "'" else self._argument()}
         if sign != "'" and self._peek() in ("^", "_") and self._peek() != sign:
             other = self._next()
@@ -179,7 +179,7 @@ def _letter(text: str) -> Markup:
     return Markup("<mi>{}</mi>").format(text)
 
 
-def _styled(first: int, letter: str) -> str:
+def _alphabet_letter(first: int, letter: str) -> str:
     if not ("A" <= letter <= "Z" or "a" <= letter <= "z"):
         return letter
     if letter.islower():

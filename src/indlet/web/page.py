@@ -22,7 +22,7 @@ from indlet.provider.serve.coding import negotiated
 from indlet.provider.serve.responses import OwnPage
 from indlet.settings import Settings
 from indlet.web.appearance import Brand, brand
-from indlet.web.i18n import LANGUAGES, Strings, chosen, folded, strings
+from indlet.web.i18n import LANGUAGES, Strings, chosen, strings, value_key
 from indlet.web.math_ml import with_math
 from indlet.web.math_text import readable
 
@@ -116,7 +116,7 @@ class Pages:
         """The words of a page, in the reader's language, with the operator's names of types and languages."""
         found = strings(self.language(request))
         own = self.settings.portal
-        named = {f"type.{folded(value)}": name for value, name in own.types.items()}
+        named = {f"type.{value_key(value)}": name for value, name in own.types.items()}
         named |= {f"language.{value.lower()}": name for value, name in own.languages.items()}
         return replace(found, table={**found.table, **named}) if named else found
 
@@ -134,6 +134,7 @@ class Pages:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
         here: str = "",
+        policy: str = POLICY,
         **context: object,
     ) -> Response:
         t = self.strings(request)
@@ -166,7 +167,7 @@ class Pages:
         content, coding = (body.encode(), {}) if here == "desk" else packed(request, body.encode())
         return OwnPage(
             content,
-            POLICY,
+            policy,
             status,
             {
                 "Content-Language": t.code,

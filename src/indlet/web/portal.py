@@ -396,7 +396,7 @@ class Portal:
         )
 
     def help(self, request: Request) -> Response:
-        return self.pages.render(request, "help.html", here="help", models=list(MODELS))
+        return self.pages.render(request, "help.html", here="help", models=list(MODELS), address=self.root)
 
     def marked(self, request: Request) -> Response:
         """The records that a reader has marked: the browser keeps and fills in the list."""

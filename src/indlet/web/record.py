@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -30,6 +31,7 @@ from indlet.web.hit_view import item, shown_kind
 from indlet.web.i18n import Strings
 from indlet.web.math_text import readable
 from indlet.web.portal import Portal
+from indlet.web.profile import profile_path
 from indlet.web.reference import STYLES, reference
 from indlet.web.search_url import State, label
 from indlet.web.svg import BarRow, bars
@@ -100,7 +102,7 @@ class Records:
                 for name, export in EXPORTS.items()
             ],
             first_authors=FIRST_AUTHORS,
-            field_search=_field_search,
+            author_page=partial(profile_path, "author"),
             metadata=_described(t, record),
             inferred={
                 f"inferred_{name}": values
@@ -353,20 +355,19 @@ def _described(t: Strings, record: Record) -> list[tuple[str, list[JsonObject]]]
             continue
         for text in record.metadata.get(element, ())[int(element in ("title", "description")) : 200]:
             if element in _SEARCHED:
-                values.append(
-                    {"text": readable(text), "href": _field_search(element, text), "outside": False}
-                )
+                href = profile_path("subject", text) if element == "subject" else _field_search(element, text)
+                values.append({"text": readable(text), "href": href, "outside": False})
             else:
                 known = map(address, keys_of(text)) if element in ("identifier", "relation", "source") else ()
                 href = safe_url(text) or next(filter(None, known), "")
-                if shown := _shown(t, element, text):
+                if shown := _value_text(t, element, text):
                     values.append({"text": shown, "href": href, "outside": True})
         if values:
             found.append((element, values))
     return found
 
 
-def _shown(t: Strings, element: str, text: str) -> str:
+def _value_text(t: Strings, element: str, text: str) -> str:
     if element in ("language", "type"):
         return label(t, element, text)
     if element == "date" and (at := parse(text)):
@@ -385,8 +386,7 @@ def _provenance(
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """What is known of where a record comes from: labels, each with values and their links."""
     properties: JsonMapping = record.properties
-    link = State(filters=(("source", origin.name),)).link()
-    found = [(t("record.source"), [(origin.name, link)])]
+    found = [(t("record.source"), [(origin.name, profile_path("source", origin.name))])]
     found.append((t("record.identifier"), [(stored.identifier, "")]))
     found.append((t("record.harvested"), [(t.moment(stored.datestamp), "")]))
     if isinstance(told := origin.state.get("confirmed"), str) and (at := parse(told)):

@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 
 from indlet.text import code
 from indlet.web.citation import kind_of
-from indlet.web.i18n import Strings, folded
+from indlet.web.i18n import Strings, value_key
 
 FILTERS: Final = (
     "source", "creator", "subject", "inferred_subject", "set", "type", "inferred_type", "format", "language",
@@ -228,15 +228,15 @@ def label(t: Strings, facet: str, value: str) -> str:
         return t.known(f"language.{code(value) or value.lower()}", value)
     if facet != "type":
         return value
-    if (named := t.known(f"type.{folded(value)}", value)) != value:
+    if (named := t.known(f"type.{value_key(value)}", value)) != value:
         return named
-    if folded(value.rpartition("/")[2]) in _NO_TYPES:
+    if value_key(value.rpartition("/")[2]) in _NO_TYPES:
         return ""
-    if (kind := kind_of([value])) != "text" or folded(value) == "text":
+    if (kind := kind_of([value])) != "text" or value_key(value) == "text":
         return t(f"kind.{kind}")
     if found := _TYPE_ADDRESS.fullmatch(value):
         place, name = found.groups()
-        if (named := t.known(f"type.{folded(name)}", name)) != name:
+        if (named := t.known(f"type.{value_key(name)}", name)) != name:
             return named
         return f"{re.sub('(?<=[a-z])(?=[A-Z])', ' ', name).capitalize()} ({place.removeprefix('www.')})"
     return value
