@@ -26,6 +26,7 @@ from indlet.store import Store
 REPOSITORY = VirtualRepository("/oai/part", "Part", from_=("open", "vault"))
 MORE = (
     "/values/creator?q=wind", "/values/subject?inside=a", "/answers?q=wi",
+    "/about/author?name=Zebra", "/about/subject?name=Wind", "/about/source?name=vault", "/embed?q=wind",
     "/search?q=wind", "/marked", "/information", "/help", "/preferences", "/api", "/api/",
     "/unapi", "/unapi?id=oai:open:1", "/unapi?id=oai:vault:1&format=oai_dc", "/record?id=oai:vault:1",
     "/record?id=oai:open:1", "/export/bibtex?id=oai:open:1", "/export/ris?id=oai:vault:1", "/logo",

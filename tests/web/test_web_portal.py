@@ -79,7 +79,7 @@ def test_results_say_what_matched_and_lead_to_the_reason(client: TestClient) -> 
     why = page(client, results[0].one(".told").get("href"))
     assert "harvesting" in why.one(".why").text and "%" in why.one(".why").text
     assert sum(float(r.get("width")) for r in why.all(".why rect")) == pytest.approx(100, abs=0.1)
-    assert root.one("#results-title").text.startswith("25 records")
+    assert root.one("#results-title").text.startswith("22 records")
     assert "harvesting" in [m.text for m in root.all("mark")]
 
 

@@ -87,7 +87,7 @@ def test_cells_of_a_file_are_no_formulas(tmp_path: Path) -> None:
         # Its DOI is a link, and how to cite it; a click on a name asks for the person.
         assert 'href="https://doi.org/10.5555/gale.1"' in page.text
         assert '<https://doi.org/10.5555/gale.1>; rel="cite-as"' in page.headers["link"]
-        assert "creator%3A%22Wang%2C+Wei%22" in page.text
+        assert "/about/author?name=Wang%2C+Wei" in page.text
         found = client.get("/", params={"q": "https://doi.org/10.5555/GALE.1"})
         assert "oai:x:1" in found.text and "read as an identifier" in found.text
 

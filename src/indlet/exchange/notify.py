@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import smtplib
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from email.message import EmailMessage
@@ -13,8 +12,9 @@ from urllib.parse import urlencode
 
 import orjson
 
-from indlet.errors import RemoteError, SettingsError
+from indlet.errors import RemoteError
 from indlet.exchange.alerts import KINDS, Alert, alerts, link
+from indlet.net.mail import send_mail, sender
 from indlet.node.schedule import next_run
 from indlet.oai.dates import period
 from indlet.service.harvest.cache import KEPT_AS
@@ -188,28 +188,13 @@ def _mail(settings: Settings, news: Sequence[Alert]) -> None:
     message = EmailMessage()
     number = f"{len(news)} {'alert' if len(news) == 1 else 'alerts'}"
     message["Subject"] = f"{_line(settings.node.name)}: {number}"
-    message["From"] = notify.email_from or notify.email[0]
+    message["From"] = sender(notify)
     message["To"] = ", ".join(notify.email)
     parts = [_paragraph(group, root) for group in groups[:_IN_ONE_MAIL]]
     if len(groups) > _IN_ONE_MAIL:
         parts.append(f"and {len(groups) - _IN_ONE_MAIL} more kinds: {root}/admin/alerts\n")
     message.set_content("\n".join(parts))
-    host, _, port = notify.smtp.rpartition(":")
-    if not port.isdecimal():
-        raise SettingsError(
-            f"[notify]: smtp {notify.smtp!r}; write host:port, such as 'mail.example.org:587'"
-        )
-    secure = ssl.create_default_context()
-    with (
-        smtplib.SMTP_SSL(host, int(port), timeout=_SECONDS, context=secure)
-        if notify.smtp_security == "tls"
-        else smtplib.SMTP(host, int(port), timeout=_SECONDS)
-    ) as server:
-        if notify.smtp_security == "starttls":
-            server.starttls(context=secure)
-        if notify.smtp_user:
-            server.login(notify.smtp_user, notify.smtp_password)
-        server.send_message(message)
+    send_mail(notify, message)
 
 
 def _paragraph(group: Digest, root: str) -> str:

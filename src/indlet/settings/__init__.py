@@ -336,6 +336,7 @@ class Appearance:
     # What types and languages of the metadata are called; an empty name hides a value.
     types: dict[str, str] = field(default_factory=dict)
     languages: dict[str, str] = field(default_factory=dict)
+    alerts: bool = False  # may people have new records of a search sent by e-mail? [notify] says how
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,11 +46,12 @@ from indlet.web.compare import Comparing
 from indlet.web.embed import Embedding
 from indlet.web.explain import Explaining
 from indlet.web.feed_routes import Current
+from indlet.web.follow import Following, send_digests
 from indlet.web.metrics import Meter, Metrics
 from indlet.web.page import Pages, packed, static_version
 from indlet.web.portal import Portal
-from indlet.web.reader_statistics import ReaderCounts, ReaderStatistics
 from indlet.web.profile import Profiles
+from indlet.web.reader_statistics import ReaderCounts, ReaderStatistics
 from indlet.web.record import Records
 from indlet.web.result_export import KINDS, ResultExport
 from indlet.web.sitemap import PortalSitemap
@@ -59,6 +60,7 @@ _log = logging.getLogger("indlet.web")
 # Requests that are answered at once where the index is here. They share one interpreter, so more are not done
 # sooner; and each thread more has a connection to the store, with its files and memory.
 _THREADS: Final = 12
+SAVED_SEARCHES: Final = "saved searches"
 _PATIENCE: Final = 0.02  # seconds that a request waits for a new snapshot, and is answered from the old then
 
 
@@ -82,6 +84,8 @@ def application(
     readers = ReaderStatistics(store, settings.statistics)
     own = jobs is None
     jobs = jobs or Jobs(store, settings)
+    if settings.portal.alerts:
+        jobs.schedule.add(SAVED_SEARCHES, "1h", partial(send_digests, portal))
     desk = Desk(portal, _gate(store, settings), usage, jobs, readers)
     metrics = Metrics(library, meter, portal.visible, desk.totals.get, settings.admin.metrics_token)
     provides = settings.provides()
@@ -160,6 +164,7 @@ def _portal_routes(portal: Portal, counts: ReaderCounts) -> list[BaseRoute]:
         Route("/browse/{kind}", browsing.page),
         Route("/about/{kind}", Profiles(portal).page),
         Route("/embed", Embedding(portal).page),
+        *(Following(portal).routes() if portal.pages.settings.portal.alerts else ()),
         Route("/marked", portal.marked),
         Route("/marked.{kind:str}", results.marked, methods=["POST"]),
         Route("/information", portal.information),

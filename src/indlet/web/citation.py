@@ -98,7 +98,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessStatement:
     """Who may read a work, as far as its metadata says: "open", "restricted", or nothing."""
 
     state: str = ""
@@ -109,7 +109,7 @@ class Access:
         return bool(self.state)
 
 
-UNKNOWN_ACCESS: Final = Access()
+UNKNOWN_ACCESS: Final = AccessStatement()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Citation:
     isbn: str
     issn: str
     url: str
-    access: Access
+    access: AccessStatement
     copies: tuple[Copy, ...]
     venue: str = ""  # the journal, proceedings or book that it is in
     source: str = ""  # which tells it from others of its identifier
@@ -221,17 +221,19 @@ def _stem(address: str) -> str:
     return head if dot and 0 < len(suffix) <= 8 and "/" not in suffix else ""
 
 
-def _access(rights: Sequence[str], restricted: bool) -> Access:
+def _access(rights: Sequence[str], restricted: bool) -> AccessStatement:
     """What statements of rights say in one of the agreed forms (OpenAIRE, COAR, Creative Commons)."""
     stated = [value.strip().lower().removeprefix("https").removeprefix("http") for value in rights[:50]]
     licences = [found for value in rights[:50] if (found := _LICENCE.search(value[:500]))]
     if restricted or any(value in _NOT_OPEN for value in stated):
-        return Access("restricted")
+        return AccessStatement("restricted")
     if not licences:
-        return Access("open") if any(value in _OPEN for value in stated) else Access()
+        return AccessStatement("open") if any(value in _OPEN for value in stated) else AccessStatement()
     kind, version = licences[0][1].lower(), licences[0][2] or ""
     name = _LICENCE_NAMES.get(kind) or f"CC {kind.upper()} {version}".strip()
-    return Access("open", name, safe_url("https://" + licences[0][0].lower().removeprefix("www.") + "/"))
+    return AccessStatement(
+        "open", name, safe_url("https://" + licences[0][0].lower().removeprefix("www.") + "/")
+    )
 
 
 def year_of(dates: Sequence[str]) -> int | None:

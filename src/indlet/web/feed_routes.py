@@ -27,7 +27,7 @@ from indlet.provider.serve.feeds import (
     named_number,
     with_number,
 )
-from indlet.provider.serve.http import unchanged
+from indlet.provider.serve.http import unchanged, wants_page
 from indlet.web.citation import citation
 from indlet.web.i18n import Strings
 from indlet.web.portal import Portal
@@ -35,7 +35,7 @@ from indlet.web.search_url import State
 
 # How far back a saved query looks for changed records that match it, and in what steps.
 _STEP, _STEPS = 1000, 20
-_OWN: Final = ("archive", "before")  # arguments that name a document of a feed
+_OWN: Final = ("archive", "before", "raw")  # arguments that name a document of a feed
 
 
 class Changes(NamedTuple):
@@ -74,15 +74,22 @@ class Current:
             "ETag": f'"{etag}"',
             "Last-Modified": rfc822(updated),
             "Cache-Control": "no-cache",
-            "Vary": "Accept-Language, Cookie",
+            "Vary": "Accept, Accept-Language, Cookie",
         }
-        if unchanged(request, etag, updated, time.time()):
+        for_people = wants_page(request) and "raw" not in request.query_params
+        if not for_people and unchanged(request, etag, updated, time.time()):
             return Response(status_code=304, headers=headers)
         try:
             found = self._changes(request, state, hidden)
         except QueryError as e:
             return Response(f"{e}\n", 400, media_type="text/plain")
         feed = self._described(request, state, found, t, updated)
+        if for_people:
+            more = "&raw=1" if request.url.query else "?raw=1"
+            raw = feed.address.removeprefix(self.portal.root) + more
+            return self.portal.pages.render(
+                request, "feed.html", state=state, feed=feed, raw=raw, headers={"Vary": headers["Vary"]}
+            )
         charset = "" if form.media_type.endswith("json") else "; charset=utf-8"
         return Response(form.write(feed), headers={**headers, "Content-Type": form.media_type + charset})
 

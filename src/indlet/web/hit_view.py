@@ -10,7 +10,7 @@ from typing import Final
 
 from indlet.model import Metadata
 from indlet.service.search.results import Hit
-from indlet.web.citation import UNKNOWN_ACCESS, Access, Citation, Copy, citation
+from indlet.web.citation import UNKNOWN_ACCESS, AccessStatement, Citation, Copy, citation
 from indlet.web.math_text import readable
 
 _WORD = re.compile(r"\w[\w'’]*")
@@ -40,7 +40,7 @@ class HitView:
     language: str
     copies: tuple[Copy, ...]
     doi: str = ""
-    access: Access = UNKNOWN_ACCESS
+    access: AccessStatement = UNKNOWN_ACCESS
     rank: int = 0
     source: str = ""  # whose record this is
     in_full_text: bool = False

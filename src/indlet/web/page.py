@@ -161,6 +161,7 @@ class Pages:
             version=static_version(),
             brand=self.brand,
             offers_models=self.models,
+            alerts=self.settings.portal.alerts,
             **context,
         )
         # The desk's pages hold a secret beside what an address puts in: they are not compressed (BREACH).

@@ -1,4 +1,7 @@
-"""The pages for people who search: start, results, suggestions, help."""
+"""The pages for people who search: start, results, suggestions, help.
+
+Long because each page for people who search is a method here, and most are short.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Profiles:
             beside=[
                 (other, [(v, _link(other, v.names[0], state)) for v in values]) for other, values in beside
             ],
-            picture=histogram(dict(found.histogram)),
+            picture=histogram(dict(found.histogram), 640.0, 90.0),
             state=state,
             facts=self._source(name, t) if kind == "source" else [],
         )

@@ -1,4 +1,7 @@
-"""One record: its page for people, and the same record for machines (exports, unAPI)."""
+"""One record: its page for people, and the same record for machines (exports, unAPI).
+
+Long because each part of the page is a function here.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +60,7 @@ class Records:
     # Pages
 
     def page(self, request: Request) -> Response:
+        """A record's page. Long because each part of it is named."""
         identifier, source = _named(request)
         found = self._get(identifier, source)
         if (refused := self._unclear(request, identifier, found)) is not None:

@@ -166,6 +166,10 @@ class State:
         """All records of this state as a file."""
         return _address(f"/results.{kind}", replace(self, page=1, size=0).pairs())
 
+    def follow(self) -> str:
+        """Where the results can be subscribed to by e-mail."""
+        return _address("/follow", replace(self, page=1, sort=ORDERS[0], model=self.usual, size=0).pairs())
+
     def feed(self, kind: str) -> str:
         return _address(
             f"/feed.{kind}", replace(self, page=1, sort=ORDERS[0], model=self.usual, size=0).pairs()

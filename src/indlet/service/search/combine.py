@@ -81,7 +81,14 @@ def in_languages(languages: Sequence[str]) -> e.Or:
 
 def closed(parts: Sequence[e.Expression]) -> e.Expression | None:
     """All parts, as what they find alone: what stands around them changes nothing of it."""
-    return all_of([e.Or(part.parts) if isinstance(part, _Common) else part for part in _flat(parts)])
+    return all_of([_plain(part) for part in _flat(parts)])
+
+
+def _plain(part: e.Expression) -> e.Expression:
+    """A part as the index knows it."""
+    if isinstance(part, e.Not):
+        return e.Not(_plain(part.part))
+    return e.Or(part.parts) if isinstance(part, _Common) else part
 
 
 def _flat(parts: Iterable[e.Expression]) -> list[e.Expression]:

@@ -549,12 +549,19 @@ class Library:
         return called[1].get(source, {})
 
     def matching(
-        self, text: str, ids: Sequence[int], filters: Mapping[str, Sequence[str]] | None = None
+        self,
+        text: str,
+        ids: Sequence[int],
+        filters: Mapping[str, Sequence[str]] | None = None,
+        *,
+        require_all: bool = False,
     ) -> set[int]:
-        """Which of these records match a query."""
+        """Which of these records match a query, or, with `require_all`, have all of its words."""
         ranking, searcher = self.model("bm25"), self.searcher()
         spoken, handling = self._reader.spoken(searcher), self._reader.handling()
-        meaning = self._reader.meaning(text, ranking, spoken, searcher, self._origins(), handling, filters)
+        meaning = self._reader.meaning(
+            text, ranking, spoken, searcher, self._origins(), handling, filters, require_all=require_all
+        )
         chosen = (*meaning.filters, e.Ids(tuple(ids)))
         hits = searcher.search(meaning.expression, ranking, len(ids), filters=chosen, collapse=False).hits
         return {hit.id for hit in hits}

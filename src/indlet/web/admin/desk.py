@@ -90,7 +90,7 @@ class Desk:
         if feed is not None:
 
             def fed(request: Request) -> Response:
-                t = strings(self.portal.pages.language(request))
+                t = self.portal.pages.strings(request)
                 return self._shut(request, t) or feed(request)
 
             yield Route(f"{address}.atom", fed)
