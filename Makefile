@@ -8,6 +8,7 @@
 #   make docs    the documentation site, in site/
 #   make check   lint, types and tests, of Rust and Python: what CI runs
 #   make fuzz    every reader of foreign bytes on inputs that nobody wrote, a minute each; TARGET=oai for one alone
+#   make fuzz-core   the same for the Rust crate, by cargo-fuzz; TARGET=page for one alone
 #   make evidence   every experiment anew, some 100 minutes on two idle cores; INDLET_DATA names the collections
 
 PYTHON ?= python3
@@ -109,6 +110,15 @@ fuzz: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group fuzz || \
 	  echo "atheris or schemathesis cannot be installed here: mutations of our own instead"
 	$(BIN)/python -m bench.fuzz $(TARGET) $(FUZZ)
+	@test -n "$(TARGET)" || $(MAKE) --no-print-directory fuzz-core
+
+# The crate's own targets: page vector positions segment query. libFuzzer without a sanitizer needs no nightly compiler.
+fuzz-core: rust
+	@command -v cargo-fuzz >/dev/null || cargo install --quiet cargo-fuzz || \
+	  { echo "cargo-fuzz cannot be installed here: the targets of core/fuzz are left out"; exit 0; }; \
+	if command -v cargo-fuzz >/dev/null; then cd core && for target in $(or $(TARGET),page vector positions segment query); do \
+	  RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- -max_total_time=$(or $(SECONDS),60) -timeout=10 || exit 1; \
+	done; fi
 
 # The documentation site, in site/; warnings are errors.
 docs: $(STAMP) $(CORE)

@@ -1,4 +1,4 @@
-//! A page is read or refused, within its budget: `cargo +nightly fuzz run page` in `core/`.
+//! A page is read or refused, within its budget.
 #![no_main]
 
 use indlet_core::page::read_page;

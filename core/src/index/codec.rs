@@ -121,22 +121,26 @@ pub struct PostingList<'a> {
     pub cf: u64,
     /// An upper bound of the tf in any document.
     pub max_tf: u32,
+    /// How many documents there are: the list holds none beyond them.
+    size: u32,
     bytes: &'a [u8],
 }
 
 impl<'a> PostingList<'a> {
-    pub fn parse(entry: &'a [u8]) -> Result<PostingList<'a>> {
+    /// The list in an entry of a stream, of a segment with `size` documents.
+    pub fn parse(entry: &'a [u8], size: usize) -> Result<PostingList<'a>> {
         let mut reader = Reader::new(entry);
         let df = u32::try_from(reader.varint()?).map_err(|_| cut_short())?;
         let more = reader.varint()?;
         let max_tf = if df as usize >= BLOCK { reader.varint()? } else { more.saturating_add(1) };
         let max_tf = u32::try_from(max_tf).unwrap_or(u32::MAX);
-        Ok(PostingList { df, cf: u64::from(df).saturating_add(more), max_tf, bytes: reader.rest })
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        Ok(PostingList { df, cf: u64::from(df).saturating_add(more), max_tf, size, bytes: reader.rest })
     }
 
     pub fn blocks(&self) -> Blocks<'a> {
         let tfs = if self.df == 1 { Tfs::One(self.max_tf) } else { Tfs::Packed(Packed::default()) };
-        Blocks { reader: Reader::new(self.bytes), left: self.df as usize, next: 0, count: 0, tfs }
+        Blocks { reader: Reader::new(self.bytes), left: self.df as usize, next: 0, size: self.size, count: 0, tfs }
     }
 
     /// Call `f` with each document and its tf.
@@ -193,6 +197,7 @@ pub struct Blocks<'a> {
     left: usize,
     /// The least document that can come next.
     next: u32,
+    size: u32,
     /// Postings of the current block.
     pub count: usize,
     tfs: Tfs<'a>,
@@ -205,7 +210,7 @@ enum Tfs<'a> {
 }
 
 impl Blocks<'_> {
-    /// Decode the documents of the next block, if there is one.
+    /// Decode the documents of the next block, if there is one: ascending, and below the number of documents.
     pub fn advance(&mut self, docs: &mut Block) -> Result<bool> {
         self.count = self.left.min(BLOCK);
         self.left -= self.count;
@@ -214,14 +219,21 @@ impl Blocks<'_> {
             Tfs::Packed(tfs) if self.count > 0 => {
                 Packed::read(&mut self.reader, self.count)?.decode(self.count, docs)?;
                 *tfs = Packed::read(&mut self.reader, self.count)?;
-                let mut next = self.next;
+                let mut next = u64::from(self.next);
                 for doc in &mut docs[..self.count] {
-                    *doc = doc.wrapping_add(next);
-                    next = doc.wrapping_add(1);
+                    next += u64::from(*doc);
+                    *doc = next as u32;
+                    next += 1;
                 }
-                self.next = next;
+                if next > u64::from(self.size) {
+                    return Err(cut_short());
+                }
+                self.next = next as u32;
             }
             _ => return Ok(false),
+        }
+        if self.count == 1 && docs[0] >= self.size {
+            return Err(cut_short());
         }
         Ok(true)
     }
@@ -246,7 +258,8 @@ mod tests {
     fn check(docs: &[u32], tfs: &[u32]) {
         let mut out = Vec::new();
         write_list(&mut out, docs, tfs);
-        let list = PostingList::parse(&out).unwrap();
+        let size = docs.last().map_or(0, |&last| last as usize + 1);
+        let list = PostingList::parse(&out, size).unwrap();
         let mut found = Vec::new();
         list.for_each(|doc, tf| found.push((doc, tf))).unwrap();
         let expected: Vec<_> = docs.iter().copied().zip(tfs.iter().copied()).collect();
@@ -282,11 +295,22 @@ mod tests {
     }
 
     #[test]
+    fn documents_beyond_the_segment_are_damage() {
+        for docs in [vec![7], vec![3, 7], (0..300).collect()] {
+            let mut out = Vec::new();
+            write_list(&mut out, &docs, &vec![1; docs.len()]);
+            let last = docs[docs.len() - 1] as usize;
+            assert!(PostingList::parse(&out, last + 1).unwrap().for_each_doc(|_| ()).is_ok());
+            assert!(PostingList::parse(&out, last).unwrap().for_each_doc(|_| ()).is_err());
+        }
+    }
+
+    #[test]
     fn damaged_bytes_do_not_loop() {
         let mut out = Vec::new();
         write_list(&mut out, &[3, 9, 10], &[1, 5, 1]);
         for cut in 0..out.len() {
-            if let Ok(list) = PostingList::parse(&out[..cut]) {
+            if let Ok(list) = PostingList::parse(&out[..cut], 1 << 20) {
                 let _ = list.for_each(|_, _| ());
             }
         }

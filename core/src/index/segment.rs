@@ -94,7 +94,7 @@ impl SegmentData {
     }
 
     pub fn list(&self, spans: Spans) -> Result<PostingList<'_>> {
-        PostingList::parse(span(self.file.required("postings")?, spans.postings)?)
+        PostingList::parse(span(self.file.required("postings")?, spans.postings)?, self.size)
     }
 
     pub fn positions(&self, spans: Spans) -> Result<&[u8]> {

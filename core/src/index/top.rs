@@ -381,7 +381,7 @@ fn upper_bound<M: Model>(query: &Query<M>, t: usize, scale: f64, tf: u32, max_tf
     let most_tf = if tf < ROWS as u32 - 1 { tf } else { max_tf };
     let range = Range { least_tf, most_tf, ..class_limits(class) };
     // Rounded down and one more: no less than the bound.
-    (query.model.bound(query.terms[t], query.constants, &range) * scale) as i16 + 1
+    ((query.model.bound(query.terms[t], query.constants, &range) * scale) as i16).saturating_add(1)
 }
 
 /// The documents from `base` on, `words` times 64 or fewer, and the postings of the terms there.
