@@ -22,7 +22,17 @@ from click.testing import CliRunner, Result
 from indlet.cli import cli, main
 from indlet.cli.template import template
 from indlet.model import Failure, Record
-from indlet.settings import Hierarchy, LibraryFolder, SetRule, Settings, Site, User, VirtualRepository, Write
+from indlet.settings import (
+    ApiKey,
+    Hierarchy,
+    LibraryFolder,
+    SetRule,
+    Settings,
+    Site,
+    User,
+    VirtualRepository,
+    Write,
+)
 from indlet.settings.file import from_mapping, load
 from indlet.store import Store
 
@@ -243,6 +253,7 @@ def test_all_of_the_template_uncommented_is_the_defaults() -> None:
         hierarchy=(hierarchy,), library=(library,), set_=(SetRule(by="type"),), site=(site,),
         source=(source,), write=(write,), user=(User("anna"),),
         repository=(VirtualRepository("/oai/theses"),),
+        api_key=(ApiKey("partner", "a long random text"),),
     )  # fmt: skip
     kinds = get_type_hints(Settings)
     assert all(getattr(found, name) for name, kind in kinds.items() if get_origin(kind) is tuple)
