@@ -267,7 +267,7 @@ def test_a_proxy_in_front_by_the_shipped_file(
         assert f"<baseURL>https://{NAME}/oai</baseURL>".encode() in body
         # An identifier's slash stays what it is.
         status, _, body = visitor.ask(f"/record/{quote(IDENTIFIER, safe='')}")
-        assert status == 200 and b"<title>report" in body
+        assert status == 200 and b"<title>A report" in body
         # Nobody says for themselves who they are, or where they come from.
         status, headers, _ = visitor.ask("/admin", Remote_User="admin", X_Forwarded_For="203.0.113.9")
         assert status == 303 and "sign-in" in headers["Location"]
