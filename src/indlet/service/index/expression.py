@@ -47,6 +47,8 @@ class And:
 @dataclass(frozen=True, slots=True)
 class Or:
     parts: tuple[Expression, ...]
+    # Languages in which the alternatives are a stop word; the index itself does not look at it.
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

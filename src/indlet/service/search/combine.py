@@ -7,7 +7,6 @@ there, the token is not asked of these records, as long as another part is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,19 +30,12 @@ class Forms(NamedTuple):
         return [*map(e.Term, self.terms), *(bound(e.Term(t), names) for t, names in self.bound.items())]
 
 
-@dataclass(frozen=True, slots=True)
-class _Common(e.Or):
-    """A token's terms, where some languages drop it as a stop word."""
-
-    dropped: tuple[str, ...] = ()
-
-
 def kept(parts: Iterable[e.Expression | None]) -> list[e.Expression]:
     return [part for part in parts if part is not None]
 
 
 def one_of(forms: Forms) -> e.Expression:
-    return _Common(tuple(forms.parts), tuple(forms.dropped)) if forms.dropped else any_of(forms.parts)
+    return e.Or(tuple(forms.parts), tuple(forms.dropped)) if forms.dropped else any_of(forms.parts)
 
 
 def bound(part: e.Expression, languages: Sequence[str]) -> e.Expression:
@@ -58,8 +50,8 @@ def asked_of_all(
     required = _flat(required)
     every = dropping_all((*required, *besides))
     return [
-        _Common((*part.parts, *in_languages(left).parts), tuple(every))
-        if isinstance(part, _Common) and (left := [name for name in part.dropped if name not in every])
+        e.Or((*part.parts, *in_languages(left).parts), tuple(every))
+        if isinstance(part, e.Or) and (left := [name for name in part.dropped if name not in every])
         else part
         for part in required
     ]
@@ -68,7 +60,7 @@ def asked_of_all(
 def dropping_all(parts: Sequence[e.Expression]) -> list[str]:
     """The languages that drop all parts as stop words; what is excluded is nothing that is asked."""
     drops = [
-        part.dropped if isinstance(part, _Common) else ()
+        part.dropped if isinstance(part, e.Or) else ()
         for part in _flat(parts)
         if not isinstance(part, e.Not)
     ]
@@ -88,7 +80,7 @@ def _plain(part: e.Expression) -> e.Expression:
     """A part as the index knows it."""
     if isinstance(part, e.Not):
         return e.Not(_plain(part.part))
-    return e.Or(part.parts) if isinstance(part, _Common) else part
+    return e.Or(part.parts) if isinstance(part, e.Or) else part
 
 
 def _flat(parts: Iterable[e.Expression]) -> list[e.Expression]:
