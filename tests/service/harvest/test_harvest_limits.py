@@ -40,12 +40,12 @@ STEP = STEPS.index(credentials_out_of_urls)
 
 def test_a_source_that_has_its_room_stops_and_goes_on_when_it_has_more(tmp_path: Path) -> None:
     with open_store(tmp_path) as store, m.Provider() as provider:
-        first = harvest(store, provider.url, disk_bytes=5000)
+        first = harvest(store, provider.url, disk_bytes=2000)
         assert (first.outcome, "disk_bytes" in first.reason) == ("incomplete", True)
         some = set(held(store))
         assert 0 < len(some) < len(provider.live())
         asked = len(provider.requests)
-        again = harvest(store, provider.url, disk_bytes=5000)
+        again = harvest(store, provider.url, disk_bytes=2000)
         assert (again.outcome, set(held(store))) == ("incomplete", some)
         assert not any(q.listing for q in provider.requests[asked:])
         assert harvest(store, provider.url, disk_bytes=10_000_000).ok
