@@ -60,9 +60,7 @@ def asked_of_all(
 def dropping_all(parts: Sequence[e.Expression]) -> list[str]:
     """The languages that drop all parts as stop words; what is excluded is nothing that is asked."""
     drops = [
-        part.dropped if isinstance(part, e.Or) else ()
-        for part in _flat(parts)
-        if not isinstance(part, e.Not)
+        part.dropped if isinstance(part, e.Or) else () for part in _flat(parts) if not isinstance(part, e.Not)
     ]
     return [name for name in dict.fromkeys(chain(*drops)) if all(name in names for names in drops)]
 
