@@ -97,6 +97,8 @@ def test_3_people_as_values_facets_and_lists(page: Page) -> None:
     entry = page.locator(".counted a").filter(has_text="Wang, Wei").first
     count = int(entry.locator(".count").inner_text().split()[0])
     entry.click()
+    expect(page.locator("h1")).to_have_text("Wang, Wei")
+    page.locator(".page-head").get_by_role("link", name=f"{count} records", exact=True).click()
     expect(page.locator("#results-title")).to_contain_text(f"{count} records")
     expect(page.locator(".chip")).to_contain_text("Author: Wang, Wei")
     page.locator("section[aria-labelledby=facet-subject] a").filter(
