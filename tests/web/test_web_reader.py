@@ -148,8 +148,10 @@ def test_7_facets_keep_their_siblings(page: Page) -> None:
 
 def test_8_mark_cite_save_history_and_print(page: Page) -> None:
     ask(page, "gale")
+    page.locator(".order summary").click()
     page.get_by_label("Per page").select_option("20")
     page.wait_for_url("**size=20**")
+    page.locator(".order summary").click()
     page.get_by_label("Sort by").select_option("title")
     page.wait_for_url("**sort=title**")
     page.locator("[data-mark]").first.click()
@@ -160,6 +162,7 @@ def test_8_mark_cite_save_history_and_print(page: Page) -> None:
     page.emulate_media(media="screen")
     page.goto("/record/oai:odd:known")
     page.locator("[data-mark]").click()
+    page.locator(".cite summary").click()
     expect(page.locator("#reference-apa")).to_contain_text("Wang, W., & Smith, A. (2004).")
     page.locator("[data-copy=reference-apa]").click()
     expect(page.locator("[data-copy=reference-apa]")).to_have_text("Copied")
