@@ -184,7 +184,7 @@ def test_8_mark_cite_save_history_and_print(page: Page) -> None:
 def test_8_the_advanced_form(page: Page) -> None:
     page.goto("/advanced")
     page.get_by_label("Title", exact=True).fill("quiet gales")
-    page.get_by_label("Creator", exact=True).fill("Anna Smith")
+    page.get_by_label("Author", exact=True).fill("Anna Smith")
     page.get_by_role("button", name="Search", exact=True).click()
     expect(page.locator("#q")).to_have_value('+title:quiet +title:gales +creator:"Anna Smith"')
     assert len(titles(page)) == 1
