@@ -192,4 +192,7 @@ def test_8_the_advanced_form(page: Page) -> None:
 
 def test_9_mathematics_in_titles(page: Page) -> None:
     ask(page, "decay")
-    assert any("α-decay of ¹²C" in title for title in titles(page))
+    title = page.locator("article.result h2").filter(has_text="-decay of").first
+    expect(title.locator("math").nth(0)).to_have_text("α")
+    expect(title.locator("math").nth(1).locator("msup")).to_have_text("12")
+    assert "α-decay of 12C" in (title.text_content() or "") and "$" not in (title.text_content() or "")
