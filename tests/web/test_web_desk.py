@@ -149,7 +149,7 @@ def test_a_source_from_test_to_removal(
     assert "Delete its 64 records." in desk.see("/admin/source?name=slow")
     desk.act("remove", name="slow", records="delete")
     assert "slow" not in desk.see("/admin").replace("slow_", "")
-    assert "No record matches" in client.get("/?q=quincunx").text
+    assert "No records found" in client.get("/?q=quincunx").text
 
 
 def test_a_full_harvest_lists_everything_again(desk: Operator, slow_provider: str) -> None:
