@@ -23,6 +23,7 @@ from indlet.service.index import follow
 from indlet.settings import Access, Crawl, Duplicates, Hierarchy, Settings, Site, Source, VirtualRepository
 from indlet.store import Store
 from indlet.web.app import application
+from indlet.web.embed import EMBEDDED
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 IDENTIFIER = "oai:evil.example:1"
@@ -108,6 +109,12 @@ def check(answer: httpx.Response, what: object) -> None:
     assert len(answer.headers.get_list("content-security-policy")) == 1, what
     if policy in (LOCKED, LOCKED_FILE):
         return
+    if policy == EMBEDDED:
+        # The one page that others may frame: nothing in it acts, so that no click can be stolen.
+        assert answer.url.path == "/embed" and "form-action 'none'" in policy, what
+        assert not re.search(r"<(?:form|button|input|select|textarea|script)\b|csrf|\son\w+=", answer.text), what
+        assert "set-cookie" not in answer.headers, what
+        policy = policy.replace("frame-ancestors *", "frame-ancestors 'none'")
     assert kind.startswith("text/html") and _OWN.match(policy), (what, policy, kind)
     assert "<script xmlns" not in answer.text and "document.title='ran'" not in answer.text, what
 
