@@ -23,7 +23,7 @@ from indlet.provider.pipeline import crawl
 from indlet.service.index import follow
 from indlet.settings import Access, Admin, Crawl, Hierarchy, Node, Serve, Settings
 from indlet.store import Store
-from indlet.web.admin import desk
+from indlet.web.admin import source_pages
 from indlet.web.app import application
 
 get = partial(httpx.get, timeout=60)  # the machine may be busy
@@ -219,7 +219,7 @@ def test_a_source_that_hangs_its_reader_does_not_hang_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a source answers is read in a child with a time limit; pages are answered meanwhile."""
-    monkeypatch.setattr(desk, "probe_in_child", partial(probe_in_child, seconds=10.0))
+    monkeypatch.setattr(source_pages, "probe_in_child", partial(probe_in_child, seconds=10.0))
     with (
         endless() as source,
         serving(tmp_path) as address,
