@@ -112,7 +112,9 @@ def check(answer: httpx.Response, what: object) -> None:
     if policy == EMBEDDED:
         # The one page that others may frame: nothing in it acts, so that no click can be stolen.
         assert answer.url.path == "/embed" and "form-action 'none'" in policy, what
-        assert not re.search(r"<(?:form|button|input|select|textarea|script)\b|csrf|\son\w+=", answer.text), what
+        assert not re.search(r"<(?:form|button|input|select|textarea|script)\b|csrf|\son\w+=", answer.text), (
+            what
+        )
         assert "set-cookie" not in answer.headers, what
         policy = policy.replace("frame-ancestors *", "frame-ancestors 'none'")
     assert kind.startswith("text/html") and _OWN.match(policy), (what, policy, kind)
