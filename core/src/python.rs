@@ -71,4 +71,8 @@ mod _core {
     /// The ranking models that are compiled.
     #[pymodule_export]
     const MODELS: &[&str] = crate::rank::MODELS;
+
+    /// DCMI's refinements, each with the element of Dublin Core that it refines.
+    #[pymodule_export]
+    const REFINEMENTS: &[(&str, &str)] = &crate::page::values::REFINEMENTS;
 }

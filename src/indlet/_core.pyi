@@ -8,6 +8,7 @@ from indlet.service.index.expression import Expression
 
 VERSION: Final[str]
 MODELS: Final[Sequence[str]]
+REFINEMENTS: Final[Sequence[tuple[str, str]]]  # a term of DCMI, and the element that it refines
 
 # The size and the checksum (CRC-32) of a file that was written.
 Written = tuple[int, int]

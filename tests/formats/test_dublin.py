@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from indlet._core import REFINEMENTS
 from indlet.formats.dublin import VALUE_LENGTH, VALUES, clean, described, iso_date
-from indlet.model import DUBLIN_CORE
+from indlet.formats.metadata import dcterms
+from indlet.formats.registry import pairs
+from indlet.model import DUBLIN_CORE, Document
+from indlet.provider.extract import parts
+from indlet.provider.extract.file import File
+from indlet.settings import Limits
 from indlet.text.language import language_code
 
 
@@ -64,3 +70,21 @@ def test_whatever_comes_in_fits_into_xml(pairs: list[tuple[str, str]]) -> None:
             element = etree.Element("x")
             element.text = value
             assert etree.fromstring(etree.tostring(element)).text == value
+
+
+TERMS = "http://purl.org/dc/terms/"
+
+
+@pytest.mark.parametrize(("term", "element"), REFINEMENTS)
+def test_every_reader_knows_every_refinement(term: str, element: str) -> None:
+    value = "2004-05-06" if element == "date" else "http://example.org/x"
+    xml = f'<x:holder xmlns:x="urn:x" xmlns:t="{TERMS}"><t:{term}>{value}</t:{term}></x:holder>'.encode()
+    page = f'<html><title>t</title><meta name="DCTERMS.{term}" content="{value}">'.encode()
+    harvested = dict(pairs(etree.fromstring(xml)))
+    assert harvested == {element: value}
+    for data in (xml, page):
+        (document,) = parts(File(data, "x", Limits()))
+        assert isinstance(document, Document)
+        assert value in document.metadata[element]
+    (statement,) = dcterms.FORMAT.read(etree.fromstring(xml)).statements
+    assert (statement.element, statement.refinement) == (element, term)

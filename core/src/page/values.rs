@@ -33,31 +33,50 @@ pub const ELEMENTS: [&str; 15] = [
 pub const FORMAT: usize = 8;
 pub const IDENTIFIER: usize = 9;
 
-/// The number of the element that a local name stands for, whatever its namespace: Dublin Core, or a refinement of it.
+/// DCMI's refinements with the element that each refines (DCMI Metadata Terms, 2020): the one table, for harvested
+/// metadata, for extractors and for the crosswalk of `dcterms`.
+pub const REFINEMENTS: [(&str, &str); 32] = [
+    ("alternative", "title"),
+    ("abstract", "description"),
+    ("tableOfContents", "description"),
+    ("created", "date"),
+    ("valid", "date"),
+    ("available", "date"),
+    ("issued", "date"),
+    ("modified", "date"),
+    ("dateAccepted", "date"),
+    ("dateCopyrighted", "date"),
+    ("dateSubmitted", "date"),
+    ("extent", "format"),
+    ("medium", "format"),
+    ("isVersionOf", "relation"),
+    ("hasVersion", "relation"),
+    ("isReplacedBy", "relation"),
+    ("replaces", "relation"),
+    ("isRequiredBy", "relation"),
+    ("requires", "relation"),
+    ("isPartOf", "relation"),
+    ("hasPart", "relation"),
+    ("isReferencedBy", "relation"),
+    ("references", "relation"),
+    ("isFormatOf", "relation"),
+    ("hasFormat", "relation"),
+    ("conformsTo", "relation"),
+    ("spatial", "coverage"),
+    ("temporal", "coverage"),
+    ("accessRights", "rights"),
+    ("license", "rights"),
+    ("rightsHolder", "rights"),
+    ("bibliographicCitation", "identifier"),
+];
+
+/// The number of the element that a local name stands for, in any namespace and case: Dublin Core, or a refinement of it.
 pub fn element_of(name: &str) -> Option<usize> {
-    let element = match name {
-        "title" | "alternative" => 0,
-        "creator" => 1,
-        "subject" => 2,
-        "description" | "abstract" | "tableOfContents" => 3,
-        "publisher" => 4,
-        "contributor" => 5,
-        "date" | "issued" | "created" | "available" | "modified" | "dateAccepted" => 6,
-        "type" => 7,
-        "format" | "extent" | "medium" => FORMAT,
-        "identifier" | "bibliographicCitation" => IDENTIFIER,
-        "source" => 10,
-        "language" => 11,
-        "relation" | "isPartOf" => 12,
-        "coverage" | "spatial" | "temporal" => 13,
-        "rights" | "accessRights" | "license" => 14,
-        _ if name.bytes().any(|byte| !byte.is_ascii_lowercase()) => {
-            let lower = name.to_lowercase();
-            return ELEMENTS.iter().position(|element| *element == lower);
-        }
-        _ => return None,
-    };
-    Some(element)
+    let number = |name: &str| ELEMENTS.iter().position(|element| element.eq_ignore_ascii_case(name));
+    number(name).or_else(|| {
+        let (_, element) = REFINEMENTS.iter().find(|(refinement, _)| refinement.eq_ignore_ascii_case(name))?;
+        number(element)
+    })
 }
 
 /// Metadata as they are stored: values by element, folded, in one form, each once.
@@ -405,6 +424,17 @@ mod tests {
             ("c. 1890", None),
         ] {
             assert_eq!(iso_date(value).as_deref(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn every_refinement_has_its_element() {
+        assert_eq!(element_of("REFERENCES"), element_of("relation"));
+        assert_eq!(element_of("ispartof"), element_of("Relation"));
+        assert_eq!(element_of("audience"), None);
+        for (refinement, element) in REFINEMENTS {
+            assert!(ELEMENTS.contains(&element));
+            assert_eq!(element_of(refinement).map(|number| ELEMENTS[number]), Some(element));
         }
     }
 

@@ -6,14 +6,17 @@ DCMI has no container for its terms, so the element around them is ours, and so 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from lxml import etree
 
-from indlet.formats.crosswalk import standard
+from indlet._core import REFINEMENTS
+from indlet.formats.crosswalk import Crosswalk, parse
 from indlet.formats.files import xml_around, xml_records
 from indlet.formats.metadata.oai_dc import DC_NAMESPACE
 from indlet.formats.record import Broken, Field, Fields, MetadataFormat
+from indlet.model import DUBLIN_CORE
 from indlet.oai.xml import NAME, attribute, text
 
 NAMESPACE: Final = "urn:indlet:dcterms:1.0"
@@ -45,6 +48,15 @@ def xml(fields: Fields) -> bytes:
     return "".join(parts).encode()
 
 
+@cache
+def crosswalk() -> Crosswalk:
+    """The elements of Dublin Core and their refinements, each with any scheme, in both directions."""
+    terms = [(name, name) for name in DUBLIN_CORE] + [
+        (name, f"{element}.{name}") for name, element in REFINEMENTS
+    ]
+    return parse("".join(f"{term}\t\t\t{element}[*]\t\tboth\t\n" for term, element in terms), "dcterms")
+
+
 def load(data: bytes) -> Iterator[Fields | Broken]:
     return xml_records(data, ("dcterms", "qualifieddc"), fields)
 
@@ -57,7 +69,7 @@ FORMAT: Final = MetadataFormat(
     roots=frozenset({f"{{{NAMESPACE}}}dcterms"}),
     fields=fields,
     xml=xml,
-    crosswalk=lambda _: standard("dcterms"),
+    crosswalk=lambda _: crosswalk(),
     load=load,
     pack=lambda fields: xml(fields) + b"\n",
     around=xml_around("records"),

@@ -8,8 +8,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from indlet.formats.dublin import clean, described
-from indlet.model import DUBLIN_CORE, Document
+from indlet.formats.dublin import clean, described, element_of
+from indlet.model import Document
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import File, Text
 from indlet.text.language import language_code
@@ -28,18 +28,7 @@ _NAMED: Final = {
     "author": "creator", "description": "description", "keywords": "subject", "date": "date",
     "publisher": "publisher", "copyright": "rights", "language": "language", "content-language": "language",
     "og:title": "title", "og:description": "description", "article:published_time": "date",
-    "article:author": "creator",
-}  # fmt: skip
-
-# DCTERMS refinements and audience: each says the broader element, in unqualified Dublin Core.
-REFINED: Final = {
-    "abstract": "description", "tableofcontents": "description", "alternative": "title", "created": "date",
-    "issued": "date", "available": "date", "modified": "date", "submitted": "date", "dateaccepted": "date",
-    "datesubmitted": "date", "datecopyrighted": "date", "spatial": "coverage", "temporal": "coverage",
-    "extent": "format", "medium": "format", "ispartof": "relation", "haspart": "relation",
-    "isversionof": "relation", "references": "relation", "isreferencedby": "relation", "requires": "relation",
-    "replaces": "relation", "isformatof": "relation", "conformsto": "relation", "license": "rights",
-    "accessrights": "rights", "rightsholder": "rights", "bibliographiccitation": "identifier",
+    "article:author": "creator", "dc.submitted": "date", "dcterms.submitted": "date",
 }  # fmt: skip
 
 
@@ -103,11 +92,7 @@ def _element(name: str) -> str:
     if name in _NAMED:
         return _NAMED[name]
     match = re.fullmatch(r"(?:dc|dcterms)[.:]([a-z]{1,40})(?:[.:]([a-z]{1,40}).{0,40})?", name)
-    if not match:
-        return ""
-    if match[1] in DUBLIN_CORE:
-        return match[1]
-    return REFINED.get(match[1], "")
+    return element_of(match[1]) if match else ""
 
 
 def _split(name: str, element: str, content: str) -> list[str]:

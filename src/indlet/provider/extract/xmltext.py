@@ -7,11 +7,10 @@ from typing import Final
 
 from lxml import etree
 
-from indlet.formats.dublin import described
-from indlet.model import DUBLIN_CORE, Document
+from indlet.formats.dublin import described, element_of
+from indlet.model import Document
 from indlet.oai.read import local_name
 from indlet.provider.extract.file import File, Text, parse_xml
-from indlet.provider.extract.html import REFINED
 from indlet.text.language import language_code
 
 _DC: Final = (
@@ -105,9 +104,7 @@ def dublin_core(root: etree._Element) -> list[tuple[str, str]]:
     pairs = []
     for child in holder:
         if isinstance(child.tag, str) and child.tag.startswith(tuple(f"{{{namespace}" for namespace in _DC)):
-            name = local_name(child).lower()
-            element = name if name in DUBLIN_CORE else REFINED.get(name, "")
-            if element:
+            if element := element_of(local_name(child)):
                 pairs.append((element, content(child)))
     return pairs
 
