@@ -103,9 +103,9 @@ def dublin_core(root: etree._Element) -> list[tuple[str, str]]:
         return []
     pairs = []
     for child in holder:
-        if isinstance(child.tag, str) and child.tag.startswith(tuple(f"{{{namespace}" for namespace in _DC)):
-            if element := element_of(local_name(child)):
-                pairs.append((element, content(child)))
+        is_term = isinstance(child.tag, str) and child.tag.startswith(tuple(f"{{{space}" for space in _DC))
+        if is_term and (element := element_of(local_name(child))):
+            pairs.append((element, content(child)))
     return pairs
 
 
