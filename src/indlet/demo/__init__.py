@@ -1,4 +1,4 @@
 """The demonstration: two providers over bundled collections, one service, one portal.
 
-`harbour`, `logbook` and `orchard` hold the documents; bench/make_corpus.py makes them from bench/corpus.
+`harbour`, `logbook` and `orchard` hold the documents.
 """

@@ -13,7 +13,7 @@ CREATE TABLE origins (
 );
 
 -- A record's id is the seq with which it came first. What is not over 8 kB stays in its row, uncompressed: that
--- was faster in the runs that were measured to write (bench/store.py).
+-- was faster in the runs that were measured to write.
 CREATE TABLE records (
   id bigint PRIMARY KEY,
   seq bigint NOT NULL,
