@@ -11,13 +11,15 @@ import pytest
 from tests.store.contract.given import record
 from tests.stores import KIND, PostgresServer, on_postgresql
 
-from indlet.errors import StoreError, StoreUnavailable
+from indlet.errors import StoreError, StoreFull, StoreUnavailable
+from indlet.limits import FREE_DISK
 from indlet.store import Store, open_store, packed
 from indlet.store.tables import COLUMNS
 
 pytestmark = pytest.mark.skipif(not on_postgresql(), reason=f"needs PostgreSQL: {KIND}=postgresql")
 psycopg = pytest.importorskip("psycopg")
 from indlet.cluster.postgresql.migrations import first_schema  # noqa: E402
+from indlet.cluster.postgresql.store import PostgresStore  # noqa: E402
 
 
 @pytest.fixture
@@ -165,6 +167,34 @@ def test_a_full_disk_is_called_that(store: Store) -> None:
     told = ours(psycopg.errors.DiskFull("could not extend file: No space left on device"), store.location)
     assert isinstance(told, StoreError)
     assert "disk is full; nothing was lost" in str(told)
+
+
+def test_a_commit_leaves_room_on_the_disk_of_a_server_on_this_machine(
+    server: PostgresServer, store: Store
+) -> None:
+    assert isinstance(store, PostgresStore)
+    assert store.disk_folder == server.folder / "data"
+    put(store, "one")
+    store.free_disk = 1 << 60
+    with pytest.raises(StoreFull, match="bytes are free on the disk"):
+        put(store, "two")
+    with store.write() as tx:
+        assert tx.delete(1, ["oai:x.org:one"]) == 1  # deletions make room
+    store.free_disk = FREE_DISK
+    put(store, "two")
+    assert held(store) == ["one", "two"]
+
+
+def test_the_disk_of_a_server_whose_data_folder_is_not_shown_is_not_guessed(
+    server: PostgresServer, store: Store
+) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE writer LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO writer")
+    with open_store(server.url.replace("indlet@", "writer@"), create=False) as other:
+        assert isinstance(other, PostgresStore)
+        assert other.writable and other.disk_folder is None
+        other.free_disk = 1 << 60
+        put(other, "one")
 
 
 def test_a_record_whose_identifier_no_index_takes_is_a_failure_of_its_own(store: Store) -> None:

@@ -299,7 +299,6 @@ class Batches:
     def _delete(self, names: Mapping[int, Sequence[str]]) -> None:
         for start in range(0, max(map(len, names.values()), default=0), BATCH_RECORDS):
             with self._store.write() as tx:
-                self._put(tx, [])
                 for origin, gone in names.items():
                     self.deleted += tx.delete(origin, gone[start : start + BATCH_RECORDS])
 

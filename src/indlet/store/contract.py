@@ -619,6 +619,12 @@ class Transaction(
     Of a record whose index part alone is another one, the metadata keeps its seq and datestamp.
     """
 
+    def become_only_writer(self) -> None:
+        """Return once no other transaction writes: what is read from here on stays true until the commit.
+
+        Every other method that writes does this first.
+        """
+
 
 # The store
 

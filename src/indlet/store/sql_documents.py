@@ -94,7 +94,7 @@ class SqlDocumentsWriter:
     def _many(self, statement: str, rows: Sequence[Sequence[SqlValue]]) -> None: ...
 
     @abstractmethod
-    def _only_writer(self) -> None: ...
+    def become_only_writer(self) -> None: ...
 
     @abstractmethod
     def put(self, origin: int, records: Iterable[Record | Packed]) -> int: ...
@@ -117,7 +117,7 @@ class SqlDocumentsWriter:
         )
 
     def replace_vectors(self, origin: int, vectors: Mapping[str, TermVector | None]) -> int:
-        self._only_writer()
+        self.become_only_writer()
         rows = self._in_parts(
             "SELECT identifier, sets, resource, metadata, properties, raw FROM records "
             "WHERE origin = ? AND deleted = 0 AND identifier IN ({})",
@@ -135,7 +135,7 @@ class SqlDocumentsWriter:
     def keep_vectors(
         self, origin: int, records: Sequence[Record | Packed], policy: str
     ) -> Sequence[Record | Packed]:
-        self._only_writer()
+        self.become_only_writer()
         wanted = [record.identifier for record in records if not record.deleted]
         rows = self._in_parts(
             "SELECT r.identifier, r.vector, r.length, r.positions, r.language FROM documents d "

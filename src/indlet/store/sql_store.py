@@ -5,8 +5,11 @@ from __future__ import annotations
 import secrets
 from abc import abstractmethod
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Final, Self
 
+from indlet.errors import StoreFull
+from indlet.limits import FREE_DISK, require_room
 from indlet.store.contract import Transaction, View
 
 # Keys of what names a store, and its history since it was made or restored.
@@ -20,6 +23,8 @@ RENEWED_SECRETS: Final = ("tokens", "sessions", "index", EPOCH)
 
 class SqlStore:
     shared = False
+    disk_folder: Path | None = None  # on the disk of the store's data; None where that is not visible here
+    free_disk: int = FREE_DISK  # bytes that a commit of records must leave on that disk
 
     @abstractmethod
     def read(self) -> AbstractContextManager[View]: ...
@@ -29,6 +34,20 @@ class SqlStore:
 
     @abstractmethod
     def close(self) -> None: ...
+
+    @property
+    @abstractmethod
+    def location(self) -> str: ...
+
+    def _require_room(self, size: int) -> None:
+        if self.disk_folder is None:
+            return
+        try:
+            require_room(
+                self.disk_folder, 2 * size, self.free_disk
+            )  # in the journal first, then in the store
+        except OSError as e:
+            raise StoreFull(f"{self.location}: {e.strerror}; make room, what is held stays as it is") from e
 
     def settle(self) -> None:
         """Nothing, where closing takes no time."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, Final
 
 from indlet.model import Failure, JsonMapping, Packed, Record
@@ -62,8 +62,10 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
     `begin` is called once this transaction is the only one that writes.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, require_room: Callable[[int], None]) -> None:
+        """`require_room` raises StoreFull where the disk has no room for that many bytes."""
         self._clock = clock
+        self._require_room = require_room
         self._given = 0
         self._kept = NO_LIMIT  # the earliest datestamp that a record came with and kept
         self._dates: set[int] = set()  # that records were written with
@@ -77,8 +79,8 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         self._first = self._seq = int(self.meta_value("seq", 0))
         self._dated = self._first  # up to here records keep the datestamps that they came with
 
-    def _only_writer(self) -> None:
-        """Returns once this transaction is the only one that writes."""
+    def become_only_writer(self) -> None:
+        """On SQLite every writing transaction is the only one."""
 
     @abstractmethod
     def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
@@ -120,7 +122,7 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         return self._put([(origin, None, packed(record)) for record in records])
 
     def put_dated(self, records: Sequence[tuple[int, int, Record | Packed]]) -> int:
-        self._only_writer()
+        self.become_only_writer()
         assert self._seq == self._first, "dated records come first in their transaction"
         first, now = max(self._last_datestamp, self._answered()), int(self._clock())
         kept = sorted((one for one in records if first <= one[1] <= now), key=lambda one: one[1])
@@ -140,6 +142,10 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         rows = [(origin, stamp, self._encoded(origin, one)) for origin, stamp, one in _latest(records)]
         if not rows:
             return 0
+        # Deletions need little room, and make some.
+        size = sum(len(r.metadata) + len(r.raw) + len(r.vector or b"") for *_, r in rows if not r.deleted)
+        if size:
+            self._require_room(size)
         changed = self._upsert(rows)
         first = self._seq - len(rows) + 1
         sets = [(origin, record.sets) for origin, _, record in rows]

@@ -77,7 +77,7 @@ def carry_out(store: Store, origin: Origin, *, reviewed_only: bool = False) -> i
     count = 0
     for start in range(0, len(names), _BATCH):
         with store.write() as tx:
-            tx.meta_value("seq", 0)  # from here on this is the only transaction that writes
+            tx.become_only_writer()
             with store.read() as view:
                 waiting = view.withheld(origin.id, names[start : start + _BATCH])
             part = sorted((row for row in waiting if not row.kept_by), key=lambda row: row.identifier)

@@ -140,9 +140,13 @@ class PostgresTransaction(SqlTransaction):
     only one that writes: so the order of numbers is the order of commits, and datestamps follow it."""
 
     def __init__(
-        self, connection: Connection, clock: Clock | None, alone: Callable[[Connection], str]
+        self,
+        connection: Connection,
+        clock: Clock | None,
+        alone: Callable[[Connection], str],
+        require_room: Callable[[int], None],
     ) -> None:
-        super().__init__(clock or self._server_time)
+        super().__init__(clock or self._server_time, require_room)
         self.connection = connection
         self.number = ""  # the server's, once it has one
         self._alone = alone  # takes the lock of writers, or raises; gives the transaction's number
@@ -165,7 +169,7 @@ class PostgresTransaction(SqlTransaction):
         (row,) = _all(self.connection, _SECOND, ())
         return int(row[0])
 
-    def _only_writer(self) -> None:
+    def become_only_writer(self) -> None:
         if not self._locked:
             self.number = self._alone(self.connection)
             self._locked = True
@@ -186,19 +190,19 @@ class PostgresTransaction(SqlTransaction):
 
     def stamp_again(self) -> None:
         self._locked = False
-        self._only_writer()
+        self.become_only_writer()
         super().stamp_again()
 
     def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]:
-        self._only_writer()
+        self.become_only_writer()
         return _all(self.connection, statement, values)
 
     def _run(self, statement: str, values: Sequence[SqlValue] = ()) -> None:
-        self._only_writer()
+        self.become_only_writer()
         self.connection.execute(_query(statement), _clean(values))
 
     def _many(self, statement: str, rows: Sequence[Sequence[SqlValue]]) -> None:
-        self._only_writer()
+        self.become_only_writer()
         with self.connection.cursor() as cursor:
             cursor.executemany(_query(statement), [_clean(row) for row in rows])
 
@@ -231,7 +235,7 @@ class PostgresTransaction(SqlTransaction):
                 copy.set_types(list(_INCOMING.values()))
                 for number, (origin, stamp, record) in enumerate(records, 1):
                     copy.write_row((number, origin, stamp, *record))
-            self._only_writer()
+            self.become_only_writer()
             # `stamp` dates them anew; asking the server for its time once more would be one journey more.
             now = max(int(self._began), self._last_datestamp) if self._by_server else self._now()
             self._dates.add(now)

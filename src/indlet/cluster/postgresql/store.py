@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import threading
 import time
 from collections.abc import Iterator
@@ -125,6 +126,7 @@ class PostgresStore(SqlStore):
                 store.writable = store.writable and _may_insert(connection)
                 if store.writable:
                     renew_if_restored(connection, lock)
+                    store.disk_folder = _local_data_folder(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -154,7 +156,7 @@ class PostgresStore(SqlStore):
         with explained(self.location):
             connection = self._begun(self._writers, "BEGIN", WRITE_PATIENCE)
             try:
-                tx = PostgresTransaction(connection, self._clock, self._permits.alone)
+                tx = PostgresTransaction(connection, self._clock, self._permits.alone, self._require_room)
                 yield tx
                 tx.stamp()
                 tx.connection = connection = self._committed(connection, tx.number)
@@ -173,7 +175,7 @@ class PostgresStore(SqlStore):
             self._permits.take(name)
         try:
             with self.write() as tx:  # whoever had the permit before may still be committing: wait for that
-                tx.meta_value("seq", 0)
+                tx.become_only_writer()
             yield
         finally:
             self._permits.release(name)
@@ -317,6 +319,33 @@ def _may_write(connection: Connection) -> bool:
 def _may_insert(connection: Connection) -> bool:
     row = connection.execute("SELECT has_table_privilege('records', 'INSERT')").fetchone()
     return bool(row and row[0])
+
+
+def _local_data_folder(connection: Connection) -> Path | None:
+    """The folder of the database's files if the server is on this machine and the folder is visible.
+
+    PostgreSQL shows `data_directory` to superusers and members of pg_read_all_settings only.
+    """
+    host = connection.info.hostaddr or connection.info.host
+    if not host.startswith("/") and not _is_loopback(host):
+        return None
+    row = connection.execute(
+        "SELECT coalesce(nullif(pg_tablespace_location(dattablespace), ''), "
+        "(SELECT setting FROM pg_settings WHERE name = 'data_directory')) "
+        "FROM pg_database WHERE datname = current_database()"
+    ).fetchone()
+    folder = Path(row[0]) if row and row[0] else None
+    try:
+        return folder if folder is not None and folder.is_dir() else None
+    except OSError:  # a folder above it may not be entered
+        return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _ticks(view: View) -> list[tuple[int, int]]:

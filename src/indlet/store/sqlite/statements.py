@@ -104,11 +104,9 @@ class SqliteTransaction(SqlTransaction):
         answered: Callable[[], int],
         require_room: Callable[[int], None],
     ) -> None:
-        """`require_room` raises where the disk has no room for so many bytes."""
-        super().__init__(clock)
+        super().__init__(clock, require_room)
         self._connection = connection
         self._answered_by_file = answered
-        self._require_room = require_room
         self.begin()
 
     def _answered(self) -> int:
@@ -124,10 +122,6 @@ class SqliteTransaction(SqlTransaction):
         self._connection.executemany(statement, rows)
 
     def _upsert(self, records: Sequence[Dated]) -> Sequence[int]:
-        # Deletions need little room, and make some.
-        size = sum(len(r.metadata) + len(r.raw) + len(r.vector or b"") for *_, r in records if not r.deleted)
-        if size:
-            self._require_room(size)
         first, now = self._seq, self._now()
         changed = 0
         self._run("DELETE FROM moved")

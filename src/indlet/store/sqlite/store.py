@@ -15,7 +15,6 @@ from typing import Self
 
 from indlet.durable import open_private
 from indlet.errors import StoreError, StoreFull
-from indlet.limits import FREE_DISK, require_room
 from indlet.model import JsonObject
 from indlet.store.contract import Clock, Transaction, View
 from indlet.store.private import keep_private
@@ -63,13 +62,7 @@ class SqliteStore(SqlStore):
         self._idle: list[tuple[sqlite3.Connection, float]] = []  # and when it was used, the latest last
         self._guard = threading.Lock()
         self._secrets: dict[str, bytes] = {}  # that could not be kept
-        self.free_disk = FREE_DISK  # bytes that a commit of records must leave on the disk
-
-    def _require_room(self, size: int) -> None:
-        try:
-            require_room(self._folder, 2 * size, self.free_disk)  # in the journal first, then in the store
-        except OSError as e:
-            raise StoreFull(f"{self._path}: {e.strerror}; make room, what is held stays as it is") from e
+        self.disk_folder = folder
 
     def now(self) -> float:
         return self._clock()
