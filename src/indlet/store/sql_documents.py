@@ -154,11 +154,11 @@ class SqlDocumentsWriter:
         return [_with_vector(record, held[record.identifier]) if record.identifier in held else record
                 for record in records]  # fmt: skip
 
-    def _in_parts(self, statement: str, values: Sequence[SqlValue], identifiers: list[str]) -> list[Row]:
-        """The rows of all identifiers, asked for in parts."""
+    def _in_parts(self, statement: str, values: Sequence[SqlValue], names: list[str]) -> list[Row]:
+        """The rows of all names (identifiers, setSpecs), asked for in parts."""
         found: list[Row] = []
-        for start in range(0, len(identifiers), _TOGETHER):
-            part = identifiers[start : start + _TOGETHER]
+        for start in range(0, len(names), _TOGETHER):
+            part = names[start : start + _TOGETHER]
             found += self._all(statement.format(", ".join("?" * len(part))), [*values, *part])
         return found
 

@@ -64,8 +64,7 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
 
     def __init__(self, clock: Clock, require_room: Callable[[int], None]) -> None:
         """`require_room` raises StoreFull where the disk has no room for that many bytes."""
-        self._clock = clock
-        self._require_room = require_room
+        self._clock, self._require_room = clock, require_room
         self._given = 0
         self._kept = NO_LIMIT  # the earliest datestamp that a record came with and kept
         self._dates: set[int] = set()  # that records were written with
@@ -379,13 +378,10 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
             self._joined[origin, listed] = [self._sets[origin, spec] for spec in above]
 
     def _find_sets(self, specs: Sequence[tuple[int, str]]) -> None:
-        for start in range(0, len(specs), _TOGETHER):
-            part = specs[start : start + _TOGETHER]
-            rows = self._all(
-                f"SELECT origin, spec, id FROM sets WHERE spec IN ({', '.join('?' * len(part))})",
-                [spec for _, spec in part],
-            )
-            self._sets.update({(origin, spec): number for origin, spec, number in rows})
+        rows = self._in_parts(
+            "SELECT origin, spec, id FROM sets WHERE spec IN ({})", [], [spec for _, spec in specs]
+        )
+        self._sets.update({(origin, spec): number for origin, spec, number in rows})
 
 
 def _latest(records: Sequence[Dated]) -> Sequence[Dated]:
