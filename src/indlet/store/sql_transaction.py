@@ -168,14 +168,11 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         count = 0
         for start in range(0, len(wanted), _TOGETHER):
             part = wanted[start : start + _TOGETHER]
-            marks = ", ".join("?" * len(part))
-            sets: dict[str, str] = dict(
-                self._all(
-                    f"SELECT identifier, sets FROM records WHERE identifier IN ({marks}) AND origin = ? "
-                    "AND deleted = 0",
-                    (*part, origin),
-                )
-            )
+            found = self._in_parts(
+                "SELECT identifier, sets FROM records WHERE origin = ? AND deleted = 0 "
+                "AND identifier IN ({})", [origin], part,
+            )  # fmt: skip
+            sets: dict[str, str] = dict(found)
             rows, members, now = [], [], self._now()
             for identifier in part:
                 if identifier in sets:
