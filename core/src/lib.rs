@@ -24,3 +24,4 @@ pub mod rank;
 pub mod text;
 
 pub use error::{Error, Result};
+pub use map::Stamp;

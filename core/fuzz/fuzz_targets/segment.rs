@@ -6,6 +6,7 @@ mod shared;
 
 use std::sync::OnceLock;
 
+use indlet_core::Stamp;
 use indlet_core::index::searcher::Searcher;
 use indlet_core::index::segment::SegmentData;
 use libfuzzer_sys::fuzz_target;
@@ -37,19 +38,10 @@ fuzz_target!(|edits: &[u8]| {
     let mut bad = good.clone();
     damage(&mut bad, edits);
     if edits.len() % 6 != 1 {
-        // The directory's own checksum, in the footer: size (8), CRC-32 (4), magic number (8).
-        let footer = bad.len() - 20;
-        let size = u64::from_le_bytes(bad[footer..footer + 8].try_into().unwrap_or_default()) as usize;
-        if let Some(begin) = footer.checked_sub(size) {
-            let sum = crc32fast::hash(&bad[begin..footer]);
-            bad[footer + 8..footer + 12].copy_from_slice(&sum.to_le_bytes());
-        }
+        shared::restore_directory_checksum(&mut bad);
     }
     std::fs::write(&path, &bad).expect("there is room");
-    // A stamp cannot be made from outside: one of a segment that was written is changed.
-    let other = shared::scratch("stamp");
-    let mut stamp = indlet_core::index::builder::SegmentBuilder::default().write(&other).expect("an empty segment");
-    (stamp.size, stamp.checksum) = (bad.len() as u64, crc32fast::hash(&bad));
+    let stamp = Stamp { size: bad.len() as u64, checksum: crc32fast::hash(&bad) };
     if let Ok(data) = SegmentData::open(&path, stamp) {
         let _ = shared::ask_everything(&Searcher::new(vec![shared::segment(data)]));
     }
