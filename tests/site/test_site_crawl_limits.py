@@ -14,6 +14,7 @@ from tests.site.web_servers import MODULES, Web, available, web_server
 from indlet.errors import SettingsError
 from indlet.provider.pipeline import crawl
 from indlet.settings import Site
+from indlet.site.ask import outward_address
 from indlet.site.tree import COMPARE_DAYS
 
 LIMIT = "limit_req_zone $server_name zone=z:1m rate={rate}r/s;"
@@ -161,3 +162,47 @@ def test_pages_that_redirect_say_where(apache: Web, make: Make) -> None:
     apache.start()
     (reason,) = [reason for path, reason in make(apache).crawl().named if path == "a.html"]
     assert reason.endswith("it redirects to https://localhost")
+
+
+outward = pytest.mark.skipif(not outward_address("http://127.0.0.1"), reason="no address but loopback here")
+
+
+@outward
+@pytest.mark.parametrize("rule", ["Require local", "Require ip 127.0.0.1", "Require ip {outward}"])
+@pytest.mark.parametrize("believes", [True, False])
+def test_rules_of_the_server_itself_hold_whether_or_not_it_believes_addresses(
+    apache: Web, make: Make, rule: str, believes: bool
+) -> None:
+    """The node cannot read these rules; it connects from loopback and from its outward address."""
+    for path in ("a.html", "own/b.html"):
+        apache.write(path)
+    rule = rule.format(outward=outward_address(apache.url))
+    apache.extra = f"<Directory {apache.root}/own>\n{rule}\n</Directory>\n"
+    if not believes:
+        apache.remote = ""
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    assert bench.crawl().outcome == "complete"
+    client = bench.serve()
+    assert client.harvested() == {"/a.html"}
+    assert client.harvested(user="ann") == {"/a.html"}
+    assert set(bench.listed()) == {"a.html"}
+
+
+@outward
+def test_a_user_gets_nothing_that_only_this_machine_may_have(apache: Web, make: Make) -> None:
+    for path in ("a.html", "both/b.html", "users/c.html"):
+        apache.write(path)
+    login = f'AuthType Basic\nAuthName "staff"\nAuthUserFile {apache.passwords}\n'
+    apache.extra = (
+        f"<Directory {apache.root}/both>\n{login}<RequireAll>\nRequire local\nRequire valid-user\n"
+        f"</RequireAll>\n</Directory>\n<Directory {apache.root}/users>\n{login}Require valid-user\n"
+        "</Directory>\n"
+    )
+    apache.remote = ""
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    assert bench.crawl().outcome == "complete"
+    client = bench.serve()
+    assert client.harvested() == {"/a.html"}
+    assert client.harvested(user="ann") == {"/a.html", "/users/c.html"}

@@ -15,6 +15,7 @@ import pytest
 from tests.site.conftest import Make
 from tests.site.web_servers import Web, available, basic, free_port, web_server
 
+from indlet.site.ask import outward_address
 from indlet.site.mount import snippet
 
 OFFICE = "203.0.113.9"
@@ -135,7 +136,8 @@ def test_documented_lines_keep_crawls_out_of_the_access_log(kind: str, make: Mak
         pytest.skip(f"no {kind} here: apt-get install apache2 nginx-light")
     text = (Path(__file__).parents[2] / "docs" / "site.md").read_text()
     name = kind.partition("-")[0]
-    lines = re.findall(rf"```{name}\n(.*?)```", text, re.S)[1].splitlines()
+    outward = outward_address("http://127.0.0.1") or "192.0.2.10"
+    lines = re.findall(rf"```{name}\n(.*?)```", text, re.S)[1].replace("192.0.2.10", outward).splitlines()
     with web_server(kind) as web:
         log = web.run / "access.log"
         used = re.sub(r"\S+/access\.log", str(log), lines[1])

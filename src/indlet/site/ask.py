@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import ipaddress
 import re
 import select
 import socket
@@ -27,6 +28,8 @@ HEAD_BYTES: Final = 65536
 SECONDS: Final = 30.0
 CHUNK: Final = 1 << 20
 NOT_HEADS: Final = "what it sends is not HTTP, or it answers HEAD requests with a body"
+# Addresses of documentation (RFC 5737, RFC 3849): a route to them shows this machine's outward address.
+_ELSEWHERE: Final[dict[int, str]] = {socket.AF_INET: "198.51.100.1", socket.AF_INET6: "2001:db8::1"}
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9][0-9][0-9])(?: |$)")
 _FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -79,7 +82,11 @@ class Pace:
 class WebServer:
     """One server, asked at `address` (scheme, host, port) for paths of `url`'s host."""
 
-    def __init__(self, url: str, address: str = "", connections: int = 4, pace: Pace | None = None) -> None:
+    def __init__(
+        self, url: str, address: str = "", connections: int = 4, pace: Pace | None = None, source: str = ""
+    ) -> None:
+        """`source`: the address of this machine from which to connect; empty: as the system chooses."""
+        self._source = (source, 0) if source else None
         asked = _checked(address or url)
         self._secure = asked.scheme == "https"
         self._host = asked.hostname or ""
@@ -213,12 +220,41 @@ class WebServer:
             ) from e
 
     def _connected(self) -> socket.socket:
-        made = socket.create_connection((self._host, self._port), timeout=SECONDS)
+        made = socket.create_connection((self._host, self._port), SECONDS, self._source)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._context is None:
             return made
         name = urlsplit(f"//{self._authority}").hostname
         return self._context.wrap_socket(made, server_hostname=name)
+
+
+def outward_address(url: str) -> str:
+    """An address of this machine from which a connection to a server on loopback does not count as local;
+    empty if the server is elsewhere, or the machine has no such address."""
+    parts = _checked(url)
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+    except OSError:
+        return ""
+    for family, *_, address in found:
+        if family in _ELSEWHERE and ipaddress.ip_address(address[0]).is_loopback:
+            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
+                sock.connect((_ELSEWHERE[family], 9))  # chooses a route; UDP sends nothing here
+                outward: str = sock.getsockname()[0]
+                if not ipaddress.ip_address(outward).is_loopback:
+                    return outward
+    return ""
+
+
+def is_this_machine(url: str) -> bool:
+    """Whether a server is asked at an address of this machine."""
+    parts = _checked(url)
+    with contextlib.suppress(OSError):
+        for family, *_, address in socket.getaddrinfo(parts.hostname, 0, type=socket.SOCK_STREAM):
+            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
+                sock.bind(address)
+                return True
+    return False
 
 
 class _Connection:

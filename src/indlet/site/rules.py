@@ -48,12 +48,18 @@ class AccessRules:
     def __init__(self, site: Site, met: Mapping[str, str]) -> None:
         self._root, self._met = Path(site.root), met
         self._known: dict[str, bool] = {}
+        self._for_all = rules_for_all(site)
         # Whether the server is to be asked for every file.
-        self.everywhere = site.always_ask or any(self._doubtful(f, str(f)) for f in rules_for_all(site))
+        self.everywhere = site.always_ask or any(self._doubtful(f, str(f)) for f in self._for_all)
 
     def doubtful(self, path: str) -> bool:
         """Whether a rule on the way to a path, or one for all of the site, may refuse it to somebody."""
         return self.everywhere or any(self._folder(folder) for folder in _folders(path))
+
+    def has_address_rules(self, path: str) -> bool:
+        """Whether a rule that can be read lets some addresses in to a path."""
+        files = [*self._for_all, *(self._root / folder / RULE_FILE for folder in _folders(path))]
+        return any((state := _state(file)) and _addresses(str(file), state) is not None for file in files)
 
     def _folder(self, folder: str) -> bool:
         if folder not in self._known:

@@ -22,7 +22,7 @@ from indlet.model import JsonObject
 from indlet.provider.hierarchy import Entry, Listing, Local, Skip, TreeRules, explain, no_etag
 from indlet.provider.serve.record_filter import STRANGER
 from indlet.settings import Site
-from indlet.site.ask import HeadAnswer, Pace, WebServer
+from indlet.site.ask import HeadAnswer, Pace, WebServer, is_this_machine, outward_address
 from indlet.site.ignore import IndexIgnore
 from indlet.site.judge import BUSY, REFUSED, Finding, Verdict, is_stated, judge
 from indlet.site.rules import RulesMet
@@ -45,6 +45,8 @@ _OFFICE: Final = ("application/vnd.openxmlformats", "application/vnd.oasis.opend
 _NO_TEXTS: Final = frozenset(("text/css", "text/javascript"))
 # Python's own table, not the machine's: records must not differ between machines.
 _TYPES = mimetypes.MimeTypes()
+# In the state of a site: whether the server was seen to believe the address that it is told.
+BELIEVED: Final = "believes_addresses"
 COMPARE_DAYS: Final = 10  # within which each file of a site is compared with what the server gives
 
 
@@ -88,6 +90,13 @@ class SiteTree:
         self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config), root.absolute())
         pace = Pace(site.requests_per_second, wait)
         self._server = WebServer(site.url, site.server, site.connections, pace)
+        asked = site.server or site.url
+        self._outward = outward_address(asked)
+        # The same server, to which this machine is not "local".
+        self._from_outside = (
+            WebServer(site.url, site.server, site.connections, pace, self._outward) if self._outward else None
+        )
+        self._seen_as_local = not self._outward and is_this_machine(asked)
         self._given = ""  # a path that the server has given to the crawl
         self._believed = False  # whether the server is known to believe the address that it is told
         self._doubted = 0
@@ -102,11 +111,13 @@ class SiteTree:
         return self._files.identity()
 
     def facts(self) -> JsonObject:
-        return {"rules": self._met.states}
+        return {"rules": self._met.states, BELIEVED: self._believed}
 
     def close(self) -> None:
         self._files.close()
         self._server.close()
+        if self._from_outside is not None:
+            self._from_outside.close()
 
     def walk(self) -> Iterator[Listing]:
         waiting: list[Listing] = []
@@ -123,6 +134,13 @@ class SiteTree:
                 "X-Forwarded-For from here: they are not public. See  indlet site --print apache",
                 self._site.url, self._doubted,
             )  # fmt: skip
+        if self._seen_as_local and not self._believed:
+            _log.warning(
+                "%s: the server may take the crawl for this machine itself: rules such as Require local "
+                "count only in .htaccess and in files named in config; name those, or ask the server at "
+                "127.0.0.1 on a machine that has another address too",
+                self._site.url,
+            )
 
     def _allowed(self, listing: Listing) -> Listing:
         """The listing without what is left out whatever the server says."""
@@ -180,7 +198,7 @@ class SiteTree:
         """The server's answers to a stranger. One that limits bursts of requests is asked again, slower; what
         it then still holds back counts as unknown."""
         paths = [self.path(entry) for entry in files]
-        found = self._server.heads(paths, self._headers)
+        found = self._stranger_heads(paths)
         self._given = next((p for p, one in zip(paths, found, strict=True) if one.status == 200), self._given)
         while refused := [n for n, one in enumerate(found) if self._is_news(files[n], one)]:
             if not self._is_limited([paths[n] for n in refused]):
@@ -189,7 +207,7 @@ class SiteTree:
                 for n in refused:
                     found[n] = HeadAnswer(_LIMITED)
                 break
-            again = self._server.heads([paths[n] for n in refused], self._headers)
+            again = self._stranger_heads([paths[n] for n in refused])
             for n, answer in zip(refused, again, strict=True):
                 found[n] = answer
         return found
@@ -212,8 +230,27 @@ class SiteTree:
         return bool(self._given) and self._status(self._given) != 200
 
     def _status(self, path: str) -> int:
-        (answer,) = self._server.heads([path], self._headers)
+        (answer,) = self._stranger_heads([path])
         return answer.status
+
+    def _stranger_heads(self, paths: Sequence[str]) -> list[HeadAnswer]:
+        """The answers to a stranger. Unless the server is known to believe the stranger's address, a file
+        that it gives to this machine counts only if it is also given to a connection from outside."""
+        found = self._server.heads(paths, self._headers)
+        if self._from_outside is None or self._believed:
+            return found
+        given = [n for n, answer in enumerate(found) if answer.status == 200]
+        outside = self._from_outside.heads([paths[n] for n in given], self._headers)
+        for n, answer in zip(given, outside, strict=True):
+            if answer.status != 200:
+                found[n] = HeadAnswer(_as_refusal(answer.status))
+        return found
+
+    @property
+    def _getting(self) -> WebServer:
+        """The server as it is asked for bytes: as a stranger, from where nothing is local unless it is known
+        to believe the address that it is told."""
+        return self._server if self._believed or self._from_outside is None else self._from_outside
 
     def _try_addresses(self, files: Sequence[Entry], answers: Sequence[HeadAnswer]) -> None:
         """See whether the server tells addresses apart: whether one that a rule names and a stranger get
@@ -222,7 +259,7 @@ class SiteTree:
             return
         tried: dict[tuple[str, str], None] = {}
         for entry, answer in zip(files, answers, strict=True):
-            for address in sorted(self._met.addresses(entry.path) or ())[:_SAMPLES]:
+            for address in self._addresses_to_try(entry, answer):
                 given, key = answer.status == 200, (address, entry.path.rpartition("/")[0])
                 # Files that are refused prove most: one of each folder and all of these, within bounds.
                 if len(tried) >= _TRIED or (given and key in tried):
@@ -232,6 +269,13 @@ class SiteTree:
                 if (self._server.heads([self.path(entry)], told)[0].status == 200) != given:
                     self._believed = True
                     return
+
+    def _addresses_to_try(self, entry: Entry, answer: HeadAnswer) -> list[str]:
+        """Addresses that rules for a file let in: those that are named, and, of a file that is refused by an
+        unknown rule, this machine's own."""
+        named = sorted(self._met.addresses(entry.path) or ())[:_SAMPLES]
+        own = ["127.0.0.1", self._outward] if answer.status in REFUSED and self._outward else []
+        return list(dict.fromkeys([*named, *own]))
 
     def _is_doubtful(self, entry: Entry) -> bool:
         """Whether a file may be given to this machine only: a rule goes by addresses, and nothing shows that
@@ -285,7 +329,7 @@ class SiteTree:
         """A GET settles what length and time do not: an alias may give another file of the same."""
         try:
             with (
-                self._server.get(self.path(entry), self._headers) as (answer, body),
+                self._getting.get(self.path(entry), self._headers) as (answer, body),
                 (self._root / entry.path).open("rb") as file,
             ):
                 if answer.status != 200:
@@ -302,7 +346,7 @@ class SiteTree:
         """What a handler makes, as the server gives it to a stranger; its digest tells whether it changed."""
         digest, size = hashlib.sha256(), 0
         try:
-            with self._server.get(self.path(entry), self._headers) as (answer, body):
+            with self._getting.get(self.path(entry), self._headers) as (answer, body):
                 for data in body:
                     digest.update(data)
                     size += len(data)
@@ -342,7 +386,7 @@ class SiteTree:
             return self._files.fetch(entry, folder, limit)
         target = folder / f"{blake2b(os.fsencode(entry.path), digest_size=12).hexdigest()}.html"
         with (
-            self._server.get(self.path(entry), self._headers) as (answer, body),
+            self._getting.get(self.path(entry), self._headers) as (answer, body),
             contextlib.ExitStack() as undo,
             target.open("wb") as file,
         ):
@@ -355,6 +399,12 @@ class SiteTree:
                     raise ExtractionError(f"larger than the limit of {limit} bytes (file_bytes)")
             undo.pop_all()
         return target
+
+
+def _as_refusal(status: int) -> int:
+    """What an answer to a connection from outside says of a file that this machine itself is given: anything
+    but that the server is busy or broken means that the file is not for everybody."""
+    return status if status in REFUSED or status in BUSY or status >= 500 else 403
 
 
 def lasting(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

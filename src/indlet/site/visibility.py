@@ -24,11 +24,12 @@ from indlet.provider.hierarchy import Entry
 from indlet.provider.serve.record_filter import ANYBODY, NamedRecord, Requester
 from indlet.provider.source import guarded_name
 from indlet.settings import Settings
-from indlet.site.ask import HeadAnswer, WebServer
+from indlet.site.ask import HeadAnswer, WebServer, outward_address
 from indlet.site.disseminate import SiteFormats, with_media_type
 from indlet.site.judge import BUSY, REFUSED, Finding, judge
 from indlet.site.rules import AccessRules
 from indlet.site.source import local_path, site_name
+from indlet.site.tree import BELIEVED
 from indlet.store import Origin, View
 
 REQUESTERS: Final = 256  # whose answers are kept
@@ -40,6 +41,9 @@ WAIT_SECONDS: Final = 20.0
 # Guarded records that one response asks for before it ends with what it has.
 MOST_ASKED: Final = 2000
 _SAMPLED: Final = 1000  # records that a page of ListSets asks for
+
+
+_LetIn = tuple[Stored, HeadAnswer]  # a guarded record, and the answer that gives it to the requester
 
 
 class VisibleFiles:
@@ -164,12 +168,43 @@ class VisibleFiles:
         for name, records in by_site.items():
             answers = self._ask(name, [one.identifier for one in records], self._requester)
             let_in = [(one, a) for one, a in zip(records, answers, strict=True) if _lets_in(one, a)]
-            strangers = self._ask(name, [one.identifier for one, _ in let_in], ANYBODY)
-            for (one, answer), stranger in zip(let_in, strangers, strict=True):
+            sure, open_questions = self._compare_from_outside(name, let_in)
+            strangers = self._ask(name, [one.identifier for one, _ in open_questions], ANYBODY)
+            for (one, answer), stranger in zip(open_questions, strangers, strict=True):
                 if stranger.status in REFUSED or (not one.deleted and stranger.status != 200):
-                    found[one.identifier] = one
-                    self.headers[one.identifier] = answer
+                    sure.append((one, answer))
+            for one, answer in sure:
+                found[one.identifier] = one
+                self.headers[one.identifier] = answer
         return found
+
+    def _compare_from_outside(self, name: str, let_in: list[_LetIn]) -> tuple[list[_LetIn], list[_LetIn]]:
+        """The records that are certainly for the requester, and those for which a stranger has yet to be
+        refused. The rest is given only because this machine asks.
+
+        Unless the server is known to believe the requester's address, it must answer a connection from
+        outside alike, or give the file to this address and not to a stranger's with the same credentials. What it
+        gives over both connections, and no rule for addresses covers, it refused to the crawl over one.
+        """
+        if not self._visibility.from_outside(self._view, name):
+            return [], let_in
+        site, rules = self._visibility.sites[name], self._rules(name)
+        outside = self._ask(name, [one.identifier for one, _ in let_in], self._requester, outside=True)
+        sure: list[_LetIn] = []
+        by_address: list[_LetIn] = []
+        unlike: list[_LetIn] = []
+        for one, answer in zip(let_in, outside, strict=True):
+            if not _lets_in(one[0], answer):
+                unlike.append(one)
+            elif rules.has_address_rules(local_path(site, one[0].identifier)):
+                by_address.append(one)
+            else:
+                sure.append(one)
+        elsewhere = self._ask(name, [one.identifier for one, _ in unlike], self._requester.elsewhere())
+        by_address += [
+            one for one, answer in zip(unlike, elsewhere, strict=True) if not _lets_in(one[0], answer)
+        ]
+        return sure, by_address
 
     def _refused(self, records: Sequence[NamedRecord]) -> set[str]:
         """The public records among these that the server does not give to the requester."""
@@ -202,9 +237,12 @@ class VisibleFiles:
     def _rules(self, name: str) -> AccessRules:
         return self._visibility.rules(self._view, name)
 
-    def _ask(self, name: str, identifiers: Sequence[str], requester: Requester) -> list[HeadAnswer]:
+    def _ask(
+        self, name: str, identifiers: Sequence[str], requester: Requester, *, outside: bool = False
+    ) -> list[HeadAnswer]:
         self._asked += len(identifiers)
-        return self._visibility.answers(name, identifiers, requester, self._requester.client)
+        asking = requester._replace(client=self._requester.client)
+        return self._visibility.answers(name, identifiers, asking, outside=outside)
 
 
 class _Kept(NamedTuple):
@@ -229,10 +267,15 @@ class SiteFilter:
         self._servers = {
             name: WebServer(site.url, site.server, site.connections) for name, site in self.sites.items()
         }
+        self._outside = {
+            name: WebServer(site.url, site.server, site.connections, source=source)
+            for name, site in self.sites.items()
+            if (source := outward_address(site.server or site.url))
+        }
         self._clock = clock
         self._guard = threading.Lock()
         self._slots = AskingSlots()
-        self._kept: OrderedDict[tuple[tuple[str, str], ...], dict[str, _Kept]] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], dict[str, _Kept]] = OrderedDict()
 
     def has_formats(self, stored: Stored) -> bool:
         return b'"headers":' in stored.properties
@@ -260,17 +303,25 @@ class SiteFilter:
         met = origin.state.get("rules") if origin is not None else None
         return AccessRules(self.sites[name], met or {})
 
+    def from_outside(self, view: View, name: str) -> bool:
+        """Whether the server of a site is also to be asked from outside: it can be, and its last crawl did
+        not show that it believes the address that it is told."""
+        origin = view.origin("hierarchy", name)
+        return name in self._outside and not (origin is not None and origin.state.get(BELIEVED))
+
     def answers(
-        self, name: str, identifiers: Sequence[str], requester: Requester, client: str
+        self, name: str, identifiers: Sequence[str], requester: Requester, *, outside: bool = False
     ) -> list[HeadAnswer]:
-        """The server's answer for each URL, kept for some seconds."""
+        """The server's answer for each URL, kept for some seconds. `outside`: to a connection that does not
+        come from this machine, as far as the server knows."""
         if not identifiers:
             return []
         now = self._clock()
         oldest = now - self.sites[name].remember_seconds
         with self._guard:
-            kept = self._kept.setdefault(requester.headers, {})
-            self._kept.move_to_end(requester.headers)
+            whose = (outside, *requester.headers)
+            kept = self._kept.setdefault(whose, {})
+            self._kept.move_to_end(whose)
             while len(self._kept) > REQUESTERS:
                 self._kept.popitem(last=False)
             if len(kept) > _ANSWERS:
@@ -279,10 +330,9 @@ class SiteFilter:
         wanted = [one for one in dict.fromkeys(identifiers) if one not in known]
         fresh: dict[str, _Kept] = {}
         if wanted:
-            with self._slots.take(client):
-                answers = self._servers[name].heads(
-                    [urlsplit(one).path for one in wanted], dict(requester.headers)
-                )
+            server = self._outside[name] if outside else self._servers[name]
+            with self._slots.take(requester.client):
+                answers = server.heads([urlsplit(one).path for one in wanted], dict(requester.headers))
             if any(answer.status in BUSY for answer in answers):
                 raise HierarchyError(f"{name}: the web server is overloaded or limits requests; retry later")
             fresh = {one: _Kept(now, answer) for one, answer in zip(wanted, answers, strict=True)}

@@ -31,6 +31,11 @@ class Requester(NamedTuple):
         given = [pair for pair in self.headers if pair[0] != "X-Forwarded-For"]
         return blake2b(repr(given).encode(), digest_size=6).hexdigest() if given else ""
 
+    def elsewhere(self) -> Requester:
+        """The same credentials at a stranger's address."""
+        given = tuple(pair for pair in self.headers if pair[0] != "X-Forwarded-For")
+        return self._replace(headers=(*ANYBODY.headers, *given))
+
     @property
     def is_stranger(self) -> bool:
         return self.headers == ANYBODY.headers
