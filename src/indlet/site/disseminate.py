@@ -17,8 +17,8 @@ from indlet.provider.open_below import open_below
 from indlet.settings import Settings, Site
 from indlet.site import http_header, oai_didl
 from indlet.site.ask import HeadAnswer
+from indlet.site.judge import lasting, media_type
 from indlet.site.source import local_path, site_name
-from indlet.site.tree import lasting, media_type
 
 
 class SiteFormats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from indlet.provider.hierarchy import Entry
@@ -12,6 +12,18 @@ from indlet.site.ask import HeadAnswer
 
 REFUSED = (401, 403, 407)
 BUSY = (429, 503)  # the server asks for patience, and says nothing about the file
+
+# Header fields that differ from answer to answer while nothing has changed.
+VOLATILE: Final = frozenset(
+    ("date", "age", "expires", "connection", "keep-alive", "set-cookie", "x-request-id", "server-timing",
+     "strict-transport-security", "alt-svc")
+)  # fmt: skip
+_TEXTS: Final = frozenset(
+    ("application/pdf", "application/xml", "application/xhtml+xml", "application/rtf", "application/msword",
+     "application/epub+zip", "application/marc", "application/mbox", "application/sgml", "message/rfc822")
+)  # fmt: skip
+_OFFICE: Final = ("application/vnd.openxmlformats", "application/vnd.oasis.opendocument")
+_NO_TEXTS: Final = frozenset(("text/css", "text/javascript"))
 
 
 class Finding(Enum):
@@ -68,3 +80,19 @@ def _seconds(date: str) -> int | None:
         return int(parsedate_to_datetime(date).timestamp())
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def lasting(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Header fields that stay the same while nothing has changed."""
+    return tuple((name, value) for name, value in headers if name.lower() not in VOLATILE)
+
+
+def media_type(answer: HeadAnswer) -> str:
+    """The type that an answer states, without parameters; empty if it states none."""
+    return answer.get("content-type").partition(";")[0].strip().lower()
+
+
+def is_text(kind: str) -> bool:
+    if kind in _NO_TEXTS:
+        return False
+    return kind.startswith(("text/", *_OFFICE)) or kind in _TEXTS

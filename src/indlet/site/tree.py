@@ -24,7 +24,7 @@ from indlet.provider.serve.record_filter import STRANGER
 from indlet.settings import Site
 from indlet.site.ask import HeadAnswer, Pace, WebServer, is_this_machine, outward_address
 from indlet.site.ignore import IndexIgnore
-from indlet.site.judge import BUSY, REFUSED, Finding, Verdict, is_stated, judge
+from indlet.site.judge import BUSY, REFUSED, Finding, Verdict, is_stated, is_text, judge, lasting, media_type
 from indlet.site.rules import RulesMet
 
 _log = logging.getLogger("indlet.crawl")
@@ -32,17 +32,6 @@ ASKED: Final = 2000  # files that are asked for together
 _SAMPLES: Final = 3  # refused files that are asked for again, at either end
 _TRIED: Final = 100  # requests that see whether the server tells addresses apart
 _LIMITED: Final = 429  # what stands for the answer of a server that limits requests all the time
-# Header fields that differ from answer to answer while nothing has changed.
-VOLATILE: Final = frozenset(
-    ("date", "age", "expires", "connection", "keep-alive", "set-cookie", "x-request-id", "server-timing",
-     "strict-transport-security", "alt-svc")
-)  # fmt: skip
-_TEXTS: Final = frozenset(
-    ("application/pdf", "application/xml", "application/xhtml+xml", "application/rtf", "application/msword",
-     "application/epub+zip", "application/marc", "application/mbox", "application/sgml", "message/rfc822")
-)  # fmt: skip
-_OFFICE: Final = ("application/vnd.openxmlformats", "application/vnd.oasis.opendocument")
-_NO_TEXTS: Final = frozenset(("text/css", "text/javascript"))
 # Python's own table, not the machine's: records must not differ between machines.
 _TYPES = mimetypes.MimeTypes()
 # In the state of a site: whether the server was seen to believe the address that it is told.
@@ -370,7 +359,7 @@ class SiteTree:
         told = [(name, value.removeprefix("W/")) for name, value in headers]
         state = blake2b(repr((told, bool(digest))).encode(), digest_size=8).hexdigest()
         kind = media_type(answer) or _TYPES.guess_type(entry.name)[0] or "application/octet-stream"
-        read = self._site.extract and _is_text(kind) and entry.size <= self._site.extract_bytes
+        read = self._site.extract and is_text(kind) and entry.size <= self._site.extract_bytes
         etag = f"{entry.etag}-{'g' if guarded else 'p'}{state}"
         served = Served(headers, kind, bool(digest), digest)
         return entry._replace(etag=etag, guarded=guarded, extract=read, facts=served)
@@ -405,22 +394,6 @@ def _as_refusal(status: int) -> int:
     """What an answer to a connection from outside says of a file that this machine itself is given: anything
     but that the server is busy or broken means that the file is not for everybody."""
     return status if status in REFUSED or status in BUSY or status >= 500 else 403
-
-
-def lasting(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Header fields that stay the same while nothing has changed."""
-    return tuple((name, value) for name, value in headers if name.lower() not in VOLATILE)
-
-
-def media_type(answer: HeadAnswer) -> str:
-    """The type that an answer states, without parameters; empty if it states none."""
-    return answer.get("content-type").partition(";")[0].strip().lower()
-
-
-def _is_text(kind: str) -> bool:
-    if kind in _NO_TEXTS:
-        return False
-    return kind.startswith(("text/", *_OFFICE)) or kind in _TEXTS
 
 
 def _is_rendered(entry: Entry) -> bool:

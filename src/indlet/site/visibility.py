@@ -183,8 +183,8 @@ class VisibleFiles:
         refused. The rest is given only because this machine asks.
 
         Unless the server is known to believe the requester's address, it must answer a connection from
-        outside alike, or give the file to this address and not to a stranger's with the same credentials. What it
-        gives over both connections, and no rule for addresses covers, it refused to the crawl over one.
+        outside alike, or give the file to this address and not to a stranger's with the same credentials.
+        What it gives over both connections, and no address rule covers, it refused to the crawl over one.
         """
         if not self._visibility.from_outside(self._view, name):
             return [], let_in
