@@ -30,6 +30,7 @@ from indlet.site.rules import RulesMet
 _log = logging.getLogger("indlet.crawl")
 ASKED: Final = 2000  # files that are asked for together
 _SAMPLES: Final = 3  # refused files that are asked for again, at either end
+_REST: Final = 0.1  # seconds before these are asked for
 _TRIED: Final = 100  # requests that see whether the server tells addresses apart
 _LIMITED: Final = 429  # what stands for the answer of a server that limits requests all the time
 # Python's own table, not the machine's: records must not differ between machines.
@@ -77,7 +78,7 @@ class SiteTree:
         self._root = Path(os.path.realpath(root))
         self._met = RulesMet(site)
         self._ignore = IndexIgnore(self._root, site.ignore, map(Path, site.config), root.absolute())
-        pace = Pace(site.requests_per_second, wait)
+        self._wait, pace = wait, Pace(site.requests_per_second, wait)
         self._server = WebServer(site.url, site.server, site.connections, pace)
         asked = site.server or site.url
         self._outward = outward_address(asked)
@@ -91,10 +92,8 @@ class SiteTree:
         self._doubted = 0
         self._base = urlsplit(site.url).path.rstrip("/")
         self._headers = {"X-Forwarded-For": STRANGER}
-        if site.authorization:
-            self._own = {**self._headers, "Authorization": site.authorization}
-        else:
-            self._own = {}
+        own = {"Authorization": site.authorization}
+        self._own = {**self._headers, **own} if site.authorization else {}
 
     def identity(self) -> str:
         return self._files.identity()
@@ -213,6 +212,7 @@ class SiteTree:
         """Whether refusals come from the number of requests: asked again, some of them are given, or a file
         that was given before is not."""
         held_back = (*REFUSED, *BUSY)
+        self._wait(_REST)  # a limit that is just used up would refuse one of the two requests for a file
         samples = dict.fromkeys((*refused[:_SAMPLES], *refused[-_SAMPLES:]))
         if any(self._status(path) not in held_back for path in samples):
             return True
