@@ -37,6 +37,10 @@ def load(path: Path) -> Settings:
         data=Path(_path(here, str(settings.data))),
         portal=replace(settings.portal, logo=settings.portal.logo and _path(here, settings.portal.logo)),
         store=replace(settings.store, url=settings.store.url and _beside(here, settings.store.url)),
+        sidecar=replace(
+            settings.sidecar,
+            cache_folder=settings.sidecar.cache_folder and _path(here, settings.sidecar.cache_folder),
+        ),
         hierarchy=tuple(replace(h, root=_beside(here, h.root)) for h in settings.hierarchy),
         library=tuple(
             replace(

@@ -1,4 +1,4 @@
-"""One record: its ways are tried in order until one leads to a document, which is analysed and dropped.
+"""One record: its ways are tried in order until one leads to a document, which is analysed and discarded.
 
 record -> Visit: the vector of its document, or the reason why there is none.
 """
@@ -12,10 +12,11 @@ from typing import Final
 import orjson
 
 from indlet.errors import BadResponse, ExtractionError
-from indlet.model import Record
+from indlet.model import JsonMapping, Record
 from indlet.net.client import HttpAnswer, NoAnswer, oai_url
 from indlet.oai.read import read
 from indlet.settings import Sidecar
+from indlet.sidecar.cache import DocumentCache
 from indlet.sidecar.extraction import Extract, ExtractedText
 from indlet.sidecar.formats import files_in, merge
 from indlet.sidecar.landing import LandingPage, is_login_address, read_linkset
@@ -38,6 +39,7 @@ from indlet.text import Analyzer
 ACCEPT: Final = "application/pdf, application/*;q=0.9, text/html;q=0.8, */*;q=0.5"
 METADATA_BYTES: Final = 16 << 20
 PAGE_FILES: Final = 20  # files of a page that are tried before it is given up
+CHANGED: Final = 1  # priority of a document whose record has changed
 LIKENESS: Final = 0.9  # share of common term occurrences from which on two files are versions of one text
 FEED: Final = "feed"  # metadata of a source whose entries link to pages that are the documents
 # The most telling reason of a record comes first here.
@@ -77,6 +79,7 @@ class DocumentFetcher:
         self.formats: Sequence[str] = ()
         self.ways = Ways()
         self.largest = 64 << 20
+        self.cache: DocumentCache | None = None
         self.pages_are_documents = False  # of a feed, the page that an entry links to is the text
 
     def visit(self, record: Record, known: DocumentState | None = None) -> Visit:
@@ -94,8 +97,9 @@ class DocumentFetcher:
         attempt = _Attempt(record, named, links)
         if ruled_out := self._rule_out(merge(named, links)):
             return ruled_out
-        if known is not None and known.state == "read" and known.policy == self._analyzer.policy.digest:
-            again = self._revisit(attempt, known)
+        if known is not None and known.state == "read":
+            is_current = known.policy == self._analyzer.policy.digest
+            again = self._revisit(attempt, known) if is_current else self._reread(attempt, known)
             if again is not None:
                 return again
         for way in self.ways.order(self.formats):
@@ -225,9 +229,13 @@ class DocumentFetcher:
     def _fetch(self, attempt: _Attempt, link: FileLink) -> FetchedFile | None:
         """A file; None if there is none, or a page came instead."""
         attempt.tried.add(link.url)
-        answer = self._ask(attempt, link.url, self.largest)
+        cached = self.cache.get(link.url) if self.cache is not None else None
+        conditions = conditions_of(cached.to_json()) if cached is not None else None
+        answer = self._ask(attempt, link.url, self.largest, conditions)
         if answer is None:
             return None
+        if cached is not None and answer.status == 304:
+            return cached
         if not is_html(answer):
             return file_of(answer, link.url)
         page = LandingPage(answer.url, answer.body, answer.link, answer.charset)
@@ -263,6 +271,8 @@ class DocumentFetcher:
             return None
         if answer.status in (200, 304):
             return answer
+        if self.cache is not None and answer.status in (401, 403, 404, 407, 410):
+            self.cache.drop(url)
         if answer.status in (401, 403, 407):
             reason = LandingPage(answer.url, answer.body).barrier()[0]
             walls = (Reason.CAPTCHA, Reason.EMBARGO, Reason.REQUEST)
@@ -297,12 +307,29 @@ class DocumentFetcher:
         if not came:
             return Visit(way=known.way, files=tuple(files), unchanged=True)
         for file in files:
-            if file["url"] not in came:
+            if file["url"] not in came and (cached := self._cached(file)):
+                came[cached.url] = cached
+            elif file["url"] not in came:
                 answer = self._ask(attempt, file["url"], self.largest)
                 if answer is None:
                     return None
                 came[file["url"]] = file_of(answer, file["url"])
         return self._analyse(attempt, [came[file["url"]] for file in files], known.way)
+
+    def _reread(self, attempt: _Attempt, known: DocumentState) -> Visit | None:
+        """Analyse the cached files under another policy, without a request. None: fetch them again.
+
+        If the record has changed, its files may have: the server is asked.
+        """
+        if known.priority == CHANGED:
+            return None
+        files = [self._cached(file) for file in orjson.loads(known.files or "[]")]
+        found = [file for file in files if file is not None]
+        return self._analyse(attempt, found, known.way) if found and len(found) == len(files) else None
+
+    def _cached(self, file: JsonMapping) -> FetchedFile | None:
+        """A file that was read before, as it was then."""
+        return self.cache.get(str(file["url"]), str(file["digest"])) if self.cache is not None else None
 
     # Text
 
@@ -326,6 +353,9 @@ class DocumentFetcher:
         # A configured language is the operator's word; a document may only say what is to be found out.
         language = kept[0][1].language if self._analyzer.policy.language == "auto" else ""
         vector = self._analyzer.vector("\n".join(found.text for _, found in kept), language)
+        for file, _ in kept:
+            if self.cache is not None:
+                self.cache.put(file)
         files = tuple({**file.to_json(), "type": found.media_type or file.media_type} for file, found in kept)
         return Visit(way=way, vector=vector, files=files)
 

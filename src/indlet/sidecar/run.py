@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from indlet.errors import SettingsError
 from indlet.service.harvest.negotiate import source_name
 from indlet.service.harvest.source_state import SourceState
-from indlet.settings import Settings, Source
+from indlet.settings import Settings, Sidecar, Source
+from indlet.sidecar.cache import FOLDER, DocumentCache
 from indlet.sidecar.extraction import Extract, extractor
 from indlet.sidecar.pace import Hosts
 from indlet.sidecar.visit import Visit
@@ -54,6 +57,7 @@ def fetch_documents(
     stop, hosts = halt or threading.Event(), Hosts(settings.sidecar)
     read = extract or extractor(settings.crawl.limits)
     ended: dict[str, str] = {}
+    cache: DocumentCache | None = None
     broken = list[BaseException]()
 
     def work() -> None:
@@ -64,7 +68,9 @@ def fetch_documents(
                 return
             name = source_name(task.source)
             try:
-                ended[name] = SourceWork(store, settings, task, hosts, read, stop).run(
+                source_work = SourceWork(store, settings, task, hosts, read, stop)
+                source_work.fetcher.cache = cache
+                ended[name] = source_work.run(
                     lambda visit, name=name: report(name, visit)  # type: ignore[misc]
                 )
             except BaseException as e:
@@ -72,6 +78,7 @@ def fetch_documents(
                 stop.set()
 
     with store.job(JOB):
+        cache = _open_cache(store, settings.sidecar)
         threads = [
             threading.Thread(target=work, name=f"documents-{number}", daemon=True)
             for number in range(min(len(tasks), max(settings.sidecar.at_once, 1)))
@@ -90,3 +97,15 @@ def fetch_documents(
     if broken:
         raise broken[0]
     return ended
+
+
+def _open_cache(store: Store, sidecar: Sidecar) -> DocumentCache | None:
+    if not sidecar.cache_bytes:
+        return None
+    folder = Path(sidecar.cache_folder) if sidecar.cache_folder else store.local_folder / FOLDER
+    try:
+        return DocumentCache(folder, sidecar.cache_bytes)
+    except OSError as e:
+        raise SettingsError(
+            f"the document cache {folder} cannot be used: {e}; see sidecar.cache_folder"
+        ) from e

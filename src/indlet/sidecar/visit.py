@@ -29,6 +29,7 @@ class FetchedFile:
     media_type: str = ""
     etag: str = ""
     modified: str = ""
+    is_cached: bool = False  # it comes from our cache
 
     @property
     def digest(self) -> str:

@@ -22,7 +22,7 @@ from indlet.net.client import NoAnswer, oai_url
 from indlet.oai.read import local_name, parsed, text_of
 from indlet.settings import Settings, Source, seconds
 from indlet.sidecar.extraction import Extract
-from indlet.sidecar.fetch import FEED, DocumentFetcher
+from indlet.sidecar.fetch import CHANGED, FEED, DocumentFetcher
 from indlet.sidecar.formats import PREFIXES, files_in
 from indlet.sidecar.links import Reason
 from indlet.sidecar.locate import Ways, files_in_dublin_core
@@ -52,7 +52,7 @@ FORMATS_SECONDS: Final = 7 * 86_400
 FIRST_RETRY: Final = 3600
 LONGEST_RETRY: Final = 14 * 86_400
 HOURS_KEPT: Final = 48
-NEW, CHANGED, AGAIN = 0, 1, 2  # priorities
+NEW, AGAIN = 0, 2  # priorities; CHANGED is between them
 
 
 @dataclass(slots=True)
@@ -226,7 +226,8 @@ class SourceWork:
             outdated = known.state == "read" and known.policy != self._analyzer.policy.digest
             if known.seq >= stored.seq and not outdated:
                 return None
-            return known._replace(priority=CHANGED, due=now, attempts=0, seq=stored.seq)
+            priority = CHANGED if known.seq < stored.seq else AGAIN
+            return known._replace(priority=priority, due=now, attempts=0, seq=stored.seq)
         return DocumentState(
             self._origin, stored.identifier, "waiting", "", "", "", self._first_host(stored), NEW, now, 0,
             stored.seq, "", "[]", 0, 0, 0,
