@@ -76,6 +76,50 @@ def test_a_document_that_is_gone_leaves_the_cache(tmp_path: Path) -> None:
     assert files(tmp_path / FOLDER) == []
 
 
+def test_a_document_of_an_uncommitted_visit_is_not_fetched_again(tmp_path: Path) -> None:
+    with EPrints(items(3, (Kind.OPEN,))) as server:
+        known = run(server, tmp_path, CACHED)
+        settings = settings_for(server, tmp_path, CACHED)
+        before = len(server.requests)
+        waiting = [one._replace(state="waiting", files="[]", policy="", due=0) for one in known.values()]
+        with open_store(tmp_path) as store:
+            with store.write() as tx:
+                tx.put_documents(waiting)
+            fetch_documents(store, settings, settings.source)
+            again = states(store, server)
+        assert not [seen for seen in server.requests[before:] if ".pdf" in seen.path]
+    assert {one.state for one in again.values()} == {"read"}
+
+
+def test_a_record_that_becomes_restricted_leaves_the_cache(tmp_path: Path) -> None:
+    with EPrints(items(2, (Kind.OPEN,))) as server:
+        run(server, tmp_path, CACHED)
+        plain = server.metadata
+        rights = "<dc:rights>info:eu-repo/semantics/restrictedAccess</dc:rights></oai_dc:dc>"
+        server.metadata = lambda item, prefix: plain(item, prefix).replace("</oai_dc:dc>", rights)  # type: ignore[method-assign]
+        server.stamps[1] = "2024-06-20T00:00:00Z"
+        known = run(server, tmp_path, CACHED)
+    assert known[server.identifier(server.items[1])].reason == "restricted"
+    assert len(files(tmp_path / FOLDER)) == 1
+
+
+def test_a_cache_that_is_switched_off_is_emptied(tmp_path: Path) -> None:
+    with EPrints(items(2, (Kind.OPEN,))) as server:
+        run(server, tmp_path, CACHED)
+        run(server, tmp_path)
+    assert files(tmp_path / FOLDER) == []
+
+
+def test_a_folder_that_others_can_read_is_closed_to_them(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o777)
+    DocumentCache(folder, 1000)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(OSError, match="belongs"):
+        DocumentCache(tmp_path / "link", 1000)
+
+
 def test_files_are_private_and_the_least_recently_used_go_first(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     cache = DocumentCache(folder, 3500)

@@ -435,7 +435,7 @@ class Sidecar:
     robots: bool = True  # obey robots.txt
     recheck: str = "180d"  # when a document is looked at again though its record has not changed
     cache_bytes: int = 0  # of fetched documents that are kept for a change of the policy; 0: none
-    cache_folder: str = ""  # where they are kept; empty: document-cache in the data folder
+    cache_folder: str = ""  # they are kept in document-cache in it; empty: in the data folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The optional cache of fetched documents: private files in a folder, of a limited size in all.
 
 It is there so that a change of the analysis policy does not download everything again. Each file is named by
-the digest of its URL, and holds a line of JSON (what the server said about it) and the content. The least
-recently used files are deleted first. Nothing is served from it.
+the digest of its URL, and holds a line of JSON (what the server said about it) and the content. The time of
+modification says when it was fetched, the time of access when it was used; the least recently used files are
+deleted first. Nothing is served from it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import stat
 import tempfile
 import threading
+import time
 from collections import OrderedDict
 from hashlib import blake2b
 from pathlib import Path
@@ -25,7 +27,7 @@ from indlet.sidecar.visit import FetchedFile
 
 log = logging.getLogger("indlet.sidecar")
 
-FOLDER: Final = "document-cache"  # in the data folder, unless sidecar.cache_folder names another
+FOLDER: Final = "document-cache"  # in the data folder, or in sidecar.cache_folder
 _NAME = re.compile(r"[0-9a-f]{40}")
 _UNFINISHED: Final = "unfinished-"
 
@@ -38,18 +40,25 @@ class DocumentCache:
         self._guard = threading.Lock()
         self._sizes: OrderedDict[str, int] = OrderedDict()  # by name; the least recently used first
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = folder.lstat()
+        if not stat.S_ISDIR(owner.st_mode) or owner.st_uid != os.geteuid():
+            raise OSError("it is not a folder that belongs to the account of this process")
+        folder.chmod(0o700)
         found = []
         for path in folder.iterdir():
             if path.name.startswith(_UNFINISHED):  # of a process that was killed
                 path.unlink()
             elif _NAME.fullmatch(path.name) and stat.S_ISREG((state := path.lstat()).st_mode):
-                found.append((state.st_mtime_ns, path.name, state.st_size))
+                found.append((state.st_atime_ns, path.name, state.st_size))
         self._sizes.update((name, size) for _, name, size in sorted(found))
         self._total = sum(self._sizes.values())
         self._evict(0)
 
-    def get(self, url: str, digest: str = "") -> FetchedFile | None:
-        """The document that was fetched from a URL; if a `digest` is given, only the one that has it."""
+    def get(self, url: str, digest: str = "", max_age: float | None = None) -> FetchedFile | None:
+        """The document that was fetched from a URL.
+
+        With `digest`, only the one that has it; with `max_age`, only if it was fetched within these seconds.
+        """
         name = _name_of(url)
         with self._guard:
             if name not in self._sizes:
@@ -69,9 +78,14 @@ class DocumentCache:
                 return None
             if digest and file.digest != digest:
                 return None
-            os.utime(path)
+            try:
+                fetched = path.stat().st_mtime_ns
+                os.utime(path, ns=(time.time_ns(), fetched))
+            except OSError:  # deleted or read-only: what was read is intact
+                return None if max_age is not None else file
             self._sizes.move_to_end(name)
-            return file
+            is_recent = max_age is None or 0 <= time.time_ns() - fetched <= max_age * 1e9
+            return file if is_recent else None
 
     def put(self, file: FetchedFile) -> None:
         """Keep a document, unless it is larger than the cache or the disk is nearly full."""
@@ -100,8 +114,11 @@ class DocumentCache:
 
     def _drop(self, name: str) -> None:
         if name in self._sizes:
-            (self._folder / name).unlink(missing_ok=True)
             self._total -= self._sizes.pop(name)
+            try:
+                (self._folder / name).unlink(missing_ok=True)
+            except OSError as e:
+                log.warning("%s: the cached document cannot be deleted: %s", self._folder / name, e)
 
     def _evict(self, size: int) -> None:
         """Make room for `size` bytes within the limit."""

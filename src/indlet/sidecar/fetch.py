@@ -40,6 +40,7 @@ ACCEPT: Final = "application/pdf, application/*;q=0.9, text/html;q=0.8, */*;q=0.
 METADATA_BYTES: Final = 16 << 20
 PAGE_FILES: Final = 20  # files of a page that are tried before it is given up
 CHANGED: Final = 1  # priority of a document whose record has changed
+FRESH_SECONDS: Final = 3600.0  # a cached file of this age is used without a request
 LIKENESS: Final = 0.9  # share of common term occurrences from which on two files are versions of one text
 FEED: Final = "feed"  # metadata of a source whose entries link to pages that are the documents
 # The most telling reason of a record comes first here.
@@ -62,6 +63,7 @@ class _Attempt:
     until: str = ""
     pages: dict[str, LandingPage] = field(default_factory=dict)
     paused: HostPaused | None = None
+    is_changed: bool = False  # since its document was looked for
 
     def fail(self, reason: Reason, note: str, until: str = "") -> None:
         self.troubles.setdefault(reason, note)
@@ -95,6 +97,7 @@ class DocumentFetcher:
         named = files_in(record.raw) or RecordFiles()
         links = files_in_dublin_core(record.metadata, self._base_url)
         attempt = _Attempt(record, named, links)
+        attempt.is_changed = known is not None and known.priority == CHANGED
         if ruled_out := self._rule_out(merge(named, links)):
             return ruled_out
         if known is not None and known.state == "read":
@@ -229,7 +232,12 @@ class DocumentFetcher:
     def _fetch(self, attempt: _Attempt, link: FileLink) -> FetchedFile | None:
         """A file; None if there is none, or a page came instead."""
         attempt.tried.add(link.url)
-        cached = self.cache.get(link.url) if self.cache is not None else None
+        cached = None
+        if self.cache is not None:
+            # Of a process that was killed before it committed, or of another record.
+            if not attempt.is_changed and (fresh := self.cache.get(link.url, max_age=FRESH_SECONDS)):
+                return fresh
+            cached = self.cache.get(link.url)
         conditions = conditions_of(cached.to_json()) if cached is not None else None
         answer = self._ask(attempt, link.url, self.largest, conditions)
         if answer is None:
@@ -321,7 +329,7 @@ class DocumentFetcher:
 
         If the record has changed, its files may have: the server is asked.
         """
-        if known.priority == CHANGED:
+        if attempt.is_changed:
             return None
         files = [self._cached(file) for file in orjson.loads(known.files or "[]")]
         found = [file for file in files if file is not None]
@@ -330,6 +338,12 @@ class DocumentFetcher:
     def _cached(self, file: JsonMapping) -> FetchedFile | None:
         """A file that was read before, as it was then."""
         return self.cache.get(str(file["url"]), str(file["digest"])) if self.cache is not None else None
+
+    def forget(self, document: DocumentState) -> None:
+        """Delete the cached files of a record that has no document any more."""
+        if self.cache is not None:
+            for file in orjson.loads(document.files or "[]"):
+                self.cache.drop(str(file["url"]))
 
     # Text
 

@@ -100,11 +100,12 @@ def fetch_documents(
 
 
 def _open_cache(store: Store, sidecar: Sidecar) -> DocumentCache | None:
-    if not sidecar.cache_bytes:
-        return None
-    folder = Path(sidecar.cache_folder) if sidecar.cache_folder else store.local_folder / FOLDER
+    """The cache of the settings; what a cache has kept is deleted when it is switched off."""
+    folder = (Path(sidecar.cache_folder) if sidecar.cache_folder else store.local_folder) / FOLDER
     try:
-        return DocumentCache(folder, sidecar.cache_bytes)
+        if sidecar.cache_bytes or folder.exists():
+            cache = DocumentCache(folder, sidecar.cache_bytes)
+        return cache if sidecar.cache_bytes else None
     except OSError as e:
         raise SettingsError(
             f"the document cache {folder} cannot be used: {e}; see sidecar.cache_folder"

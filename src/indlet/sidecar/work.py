@@ -208,6 +208,9 @@ class SourceWork:
                 known = view.document_states(self._origin, [stored.identifier for stored in page])
             if not page:
                 return count
+            for stored in page:
+                if stored.deleted and stored.identifier in known:
+                    self.fetcher.forget(known[stored.identifier])
             queued = [
                 self._queue_entry(stored, known.get(stored.identifier))
                 for stored in page
@@ -250,6 +253,7 @@ class SourceWork:
         with self._store.read() as view:
             stored = view.get(document.identifier, [self._origin], metadata_only=True)
         if stored is None or stored.deleted:
+            self.fetcher.forget(document)
             with self._store.write() as tx:
                 tx.drop_documents(self._origin, [document.identifier])
             return
@@ -293,6 +297,7 @@ class SourceWork:
                 reason=visit.reason, note=visit.note[:500], priority=AGAIN, due=now + pause,
                 attempts=document.attempts + 1,
             )  # fmt: skip
+        self.fetcher.forget(document)
         if (ends := _moment(visit.until)) > now:
             again = min(again, ends)
         return document._replace(
