@@ -13,7 +13,7 @@ from bench.evidence.setting import circumstances
 
 EXPERIMENTS: Final = (
     "equality", "load", "loss", "less", "models", "scale", "peers", "faults", "portal", "soak",
-    "site", "engines", "cluster", "libraries",
+    "site", "engines", "cluster", "libraries", "sidecar",
 )  # fmt: skip
 HEAD: Final = """\
 # The evidence

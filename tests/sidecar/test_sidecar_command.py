@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 from click.testing import CliRunner
 from tests.sidecar.platforms import ArXiv, DSpace6, Kind, items, repository
+from tests.site.web_servers import available, free_port, web_server
 
 from indlet.sidecar.command import sidecar
 
@@ -35,9 +37,9 @@ def test_a_plan_says_what_will_be_done(tmp_path: Path) -> None:
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[str]:
-    """A sidecar on a free port; gives its root."""
-    command = [sys.executable, "-m", "indlet", "sidecar", *arguments, "--port", "0"]
+def running(*arguments: str, port: int = 0) -> Iterator[str]:
+    """A sidecar on that port, or a free one; gives its root."""
+    command = [sys.executable, "-m", "indlet", "sidecar", *arguments, "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -74,3 +76,25 @@ def test_a_sidecar_serves_statistics_and_nothing_else(tmp_path: Path) -> None:
         assert httpx.get(f"{root}/oai?verb=Identify").status_code == 404
         assert httpx.get(f"{root}/").status_code == 404
         assert "library@example.org" in server.requests[-1].headers["User-Agent"]
+
+
+@pytest.mark.parametrize("kind", ["nginx", "apache-event", "caddy"])
+def test_a_documented_recipe_mounts_it_below_the_host_of_the_repository(kind: str, tmp_path: Path) -> None:
+    if not available(kind):
+        pytest.skip(f"no {kind} here: apt-get install apache2 nginx-light caddy")
+    docs = (Path(__file__).parents[2] / "docs" / "sidecar.md").read_text()
+    recipe = re.search(rf"```{kind.partition('-')[0]}\n(.*?)```", docs, re.S)
+    assert recipe is not None
+    port = free_port()
+    with web_server(kind) as web, ArXiv(items(2, (Kind.OPEN,))) as server:
+        web.extra, web.remote = recipe[1].replace("127.0.0.1:8090", f"127.0.0.1:{port}"), ""
+        web.write("a.html", "the repository itself")
+        web.start()
+        base = f"{web.url}/index"
+        options = ("--data", str(tmp_path), "--delay", "0", "--base-url", base)
+        with running(server.url, *options, port=port):
+            listed = f"{base}/ft-oai?verb=ListRecords&metadataPrefix=oai_dc&indexPrefix=tf_compact"
+            assert f">{base}/ft-oai</request>" in wait_for(listed, "zebra00002x")
+            assert f"<baseURL>{base}/ft-oai</baseURL>" in httpx.get(f"{base}/ft-oai?verb=Identify").text
+            assert httpx.get(f"{base}/oai?verb=Identify").status_code == 404
+            assert httpx.get(f"{web.url}/a.html").text == "the repository itself"

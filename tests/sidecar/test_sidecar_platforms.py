@@ -11,8 +11,10 @@ from tests.sidecar.platforms import (
     ArXiv,
     EPrints,
     Kind,
+    PlatformItem,
     PlatformServer,
     Response,
+    dublin_core,
     items,
     repository,
 )
@@ -84,6 +86,20 @@ def test_what_bars_the_way_is_recognised(platform: type[PlatformServer], tmp_pat
     assert reasons[Kind.LOGIN] in ("login", "restricted"), reasons
     assert reasons[Kind.DISGUISED] == "html-for-document", reasons
     assert reasons[Kind.NO_FILE] in ("landing-page", "gone", "restricted"), reasons
+
+
+def test_the_type_of_the_response_tells_a_document_where_its_address_does_not(tmp_path: Path) -> None:
+    class Opaque(EPrints):
+        def metadata(self, item: PlatformItem, prefix: str) -> str:
+            return dublin_core(("title", item.title), ("identifier", f"{self.root}/get/{item.number}"))
+
+        def add(self, item: PlatformItem) -> None:
+            self.file(f"/get/{item.number}", item.body)
+
+    with Opaque(items(3, (Kind.OPEN,))) as server:
+        known = run(server, tmp_path)
+    assert {(one.state, one.way) for one in known.values()} == {("read", "link")}
+    assert [seen.path for seen in server.requests if "/get/" in seen.path] == ["/get/1", "/get/2", "/get/3"]
 
 
 def test_several_files_are_parts_of_one_record(tmp_path: Path) -> None:

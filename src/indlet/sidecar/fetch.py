@@ -6,7 +6,7 @@ record -> Visit: the vector of its document, or the reason why there is none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import orjson
@@ -91,7 +91,7 @@ class DocumentFetcher:
         """
         requests, wire = self._client.requests, self._client.bytes
         found = self._visit(record, known)
-        return _with_cost(found, self._client.requests - requests, self._client.bytes - wire)
+        return replace(found, requests=self._client.requests - requests, bytes=self._client.bytes - wire)
 
     def _visit(self, record: Record, known: DocumentState | None) -> Visit:
         named = files_in(record.raw) or RecordFiles()
@@ -187,8 +187,7 @@ class DocumentFetcher:
         if answer is None:
             return None
         if not is_html(answer):
-            file = file_of(answer, answer.url)
-            return self._analyse(attempt, [file], LANDING)
+            return self._analyse(attempt, [file_of(answer, answer.url)], LINK)
         page = LandingPage(answer.url, answer.body, answer.link, answer.charset)
         if self.pages_are_documents and not page.is_login:
             return self._analyse(attempt, [file_of(answer, answer.url)], LANDING)
@@ -395,10 +394,3 @@ _WORDS: Final = {
     Reason.RESTRICTED: "the page says that access is restricted",
     Reason.DISGUISED: "a page came where a document was named",
 }
-
-
-def _with_cost(visit: Visit, requests: int, size: int) -> Visit:
-    return Visit(
-        visit.reason, visit.note, visit.way, visit.vector, visit.files, visit.unchanged, visit.until,
-        requests, size,
-    )  # fmt: skip
