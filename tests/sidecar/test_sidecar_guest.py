@@ -164,7 +164,7 @@ def test_a_document_that_fails_is_retried_with_growing_pauses(tmp_path: Path) ->
             for _ in range(12):
                 before = 1_000_000
                 document = work._outcome(document, Visit(Reason.UNREACHABLE, "no answer"), before)
-                pauses.append(document.due - before)
+                pauses.append((document.due or 0) - before)
             work.close()
     assert document.state == "waiting"
     assert pauses == sorted(pauses) and len(set(pauses)) > 5

@@ -83,6 +83,15 @@ RIOXX = b"""<rioxx xmlns="http://www.rioxx.net/schema/v2.0/rioxx/" xmlns:dc="htt
  xmlns:ali="http://ali.niso.org/2014/ali/1.0"><ali:license_ref>http://creativecommons.org/licenses/by/4.0</ali:license_ref>
  <dc:format>application/pdf</dc:format><dc:identifier>https://e.org/12/1/paper.pdf</dc:identifier></rioxx>"""
 
+DATACITE = b"""<oai_datacite xmlns="http://schema.datacite.org/oai/oai-1.1/"><payload>
+ <resource xmlns="http://datacite.org/schema/kernel-4"><identifier identifierType="DOI">10.5281/zenodo.17</identifier>
+ <alternateIdentifiers><alternateIdentifier alternateIdentifierType="url">https://z.org/records/17/files/a.pdf</alternateIdentifier>
+ </alternateIdentifiers><rightsList><rights rightsURI="info:eu-repo/semantics/openAccess">Open Access</rights>
+ </rightsList></resource></payload></oai_datacite>"""
+
+JATS = b"""<article xmlns:xlink="http://www.w3.org/1999/xlink"><front><article-meta>
+ <self-uri content-type="pdf" xlink:href="https://j.org/article/download/5/6"/></article-meta></front></article>"""
+
 
 @pytest.mark.parametrize(
     ("raw", "first"),
@@ -96,8 +105,10 @@ RIOXX = b"""<rioxx xmlns="http://www.rioxx.net/schema/v2.0/rioxx/" xmlns:dc="htt
         (MARC, "https://r.org/files/9"),
         (MODS, "https://r.org/get/3"),
         (RIOXX, "https://e.org/12/1/paper.pdf"),
+        (DATACITE, "https://z.org/records/17/files/a.pdf"),
+        (JATS, "https://j.org/article/download/5/6"),
     ],
-    ids=["xoai", "ore", "mets", "openaire", "ddi", "didl", "marc", "mods", "rioxx"],
+    ids=["xoai", "ore", "mets", "openaire", "ddi", "didl", "marc", "mods", "rioxx", "datacite", "jats"],
 )
 def test_a_format_names_the_primary_file(raw: bytes, first: str) -> None:
     found = files_in(raw)

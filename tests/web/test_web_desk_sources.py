@@ -122,6 +122,9 @@ def test_a_member_is_republished_in_its_own_format(desk: Operator) -> None:
     source = office(desk).harvests.sources()["lanl"]
     assert not source.republish and source.metadata == "dcterms"
     desk.act("edit", 400, name="lanl", metadata="marc42")
+    for fulltext in ("fetch", "auto", ""):
+        desk.act("edit", name="lanl", fulltext=fulltext)
+        assert office(desk).harvests.sources()["lanl"].fulltext == fulltext
 
 
 def test_a_source_is_changed(desk: Operator, empty: tuple[Store, TestClient]) -> None:
