@@ -84,8 +84,9 @@ RIOXX = b"""<rioxx xmlns="http://www.rioxx.net/schema/v2.0/rioxx/" xmlns:dc="htt
  <dc:format>application/pdf</dc:format><dc:identifier>https://e.org/12/1/paper.pdf</dc:identifier></rioxx>"""
 
 DATACITE = b"""<oai_datacite xmlns="http://schema.datacite.org/oai/oai-1.1/"><payload>
- <resource xmlns="http://datacite.org/schema/kernel-4"><identifier identifierType="DOI">10.5281/zenodo.17</identifier>
- <alternateIdentifiers><alternateIdentifier alternateIdentifierType="url">https://z.org/records/17/files/a.pdf</alternateIdentifier>
+ <resource xmlns="http://datacite.org/schema/kernel-4">
+ <identifier identifierType="DOI">10.5281/zenodo.17</identifier>
+ <alternateIdentifiers><alternateIdentifier>https://z.org/records/17/files/a.pdf</alternateIdentifier>
  </alternateIdentifiers><rightsList><rights rightsURI="info:eu-repo/semantics/openAccess">Open Access</rights>
  </rightsList></resource></payload></oai_datacite>"""
 
