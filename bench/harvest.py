@@ -33,7 +33,6 @@ from bench.corpus import fill
 from bench.processes import Cost, cpu_of, free_port, indlet, run
 
 from bench import harvest_others
-from indlet.oai.read import read
 
 FORMS: Final = ("none", "tf_basic", "tf_compact")
 # The first request since it was last asked, by the clock that all processes of a machine share.
@@ -144,9 +143,6 @@ def compare(records: int, terms: int, repeat: int, only: tuple[str, ...], texts:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "provider"
         fill(folder, records, terms, real=texts == "real")
-        if set(only) & {"tf_basic", "tf_compact"}:
-            with Serving(folder) as serving:
-                print(f"{fast_share(serving):.1%} of the first page go the fast way", file=sys.stderr)
         with Serving(folder) as serving:
             for turn in range(repeat):
                 for name in only:
@@ -162,16 +158,8 @@ def compare(records: int, terms: int, repeat: int, only: tuple[str, ...], texts:
     return rows
 
 
-def fast_share(serving: Serving) -> float:
-    """Which share of the records of the first page, with their vectors, is read by the kernel."""
-    asked = "verb=ListRecords&metadataPrefix=oai_dc&indexPrefix=tf_compact"
-    with urllib.request.urlopen(f"{serving.root}/ft-oai?{asked}", timeout=20) as answer:
-        page = read(answer.read())
-    return sum(item.packed is not None and item.vector is not None for item in page.items) / len(page.items)
-
-
 def prepare() -> None:
-    """Small harvests that nobody times: whatever is compiled once for all time is in place after them."""
+    """Small harvests that nobody times: afterwards byte code and files are in the caches."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "provider"
         fill(folder, 1200, 60)

@@ -7,7 +7,7 @@ A server of its own process hands out pages that were written before, so that it
 little. The others iterate the oai_dc records and let them go (metha keeps the answers as files); `indlet
 harvest` stores them and makes them searchable. All take turns, each in a process; time counts from its start
 to its end, and processor time is that of the process and its children. Programs run as they do where they
-were installed: byte code and machine code are there. Ratios to sickle are made within a turn; over the
+were installed: byte code is there. Ratios to sickle are made within a turn; over the
 shapes, their geometric mean and the worst of them are told. Private memory is the most that the process and
 its children held at a time, files that they had mapped left out.
 """
@@ -91,7 +91,7 @@ def compare(shapes: list[str], records: int, size: int, repeat: int, who: list[s
         command = [sys.executable, "-m", "bench.harvest_shapes", "--serve", folder, "--port", port]
         root = f"http://127.0.0.1:{port}"
         with Server(command, f"{root}/x?verb=Identify"):
-            for name in who:  # once before, uncounted: byte code, kernels and the model of languages are kept
+            for name in who:  # once before, uncounted: byte code is kept
                 harvested(name, f"{root}/{shapes[0].replace(' ', '-')}", data)
                 shutil.rmtree(data, ignore_errors=True)
             for turn in range(repeat):

@@ -19,7 +19,7 @@ Found = dict[str, Any]
 
 SIZES: Final = ("small", "usual", "full")
 PACKAGES: Final = (
-    "indlet", "numpy", "numba", "lxml", "sickle", "oaipmh-scythe", "tantivy", "bm25s", "pyoai", "oai_repo",
+    "indlet", "numpy", "lxml", "sickle", "oaipmh-scythe", "tantivy", "bm25s", "pyoai", "oai_repo",
     "ir_measures",
 )  # fmt: skip
 
