@@ -108,7 +108,7 @@ class Laboratory:
         self.app = application(self.store, self.settings, clock=self._clock)
         self.crawl()
 
-    def reconcile(self) -> list[tuple[str, str]]:
+    def reconcile(self) -> list[tuple[str | None, str]]:
         """The outcomes and reasons of harvests that compare whole lists."""
         done = harvest_all(self.store, self.settings, index=False, options=RunOptions(reconcile=True))
         return [(progress.outcome, progress.reason) for progress in done]

@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield found
 
 
-def harvest(store: Store, url: str) -> str:
+def harvest(store: Store, url: str) -> str | None:
     source = Source(url, name="lanl", republish=True)
     return harvest_all(store, GUARDED, [source], index=False)[0].outcome
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from indlet import logs, process
 from indlet.cli.show import progress, say, summary_lines
@@ -19,11 +19,9 @@ from indlet.node.crawl_child import crawl_in_child
 from indlet.node.schedule import NotDone, Schedule, Step
 from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl_groups
+from indlet.service.harvest.progress import Outcome, Progress
 from indlet.settings import Log, Settings
 from indlet.store import Store, open_configured
-
-if TYPE_CHECKING:
-    from indlet.service.harvest.progress import Progress
 
 
 def bind(settings: Settings) -> tuple[socket.socket, Settings]:
@@ -197,7 +195,7 @@ def _jobs(store: Store, settings: Settings, schedule: Schedule, wanted: bool) ->
             requests=done.requests, bytes=done.bytes,
         )  # fmt: skip
         # What failed is told by the log, as every job that fails is.
-        if done.changed and done.outcome == "complete" and _for_people(settings):
+        if done.changed and done.outcome is Outcome.COMPLETE and _for_people(settings):
             say(line(done, settings.data), err=True)
 
     return Jobs(store, settings, schedule, report)

@@ -18,7 +18,7 @@ import orjson
 from indlet import process
 from indlet.errors import IndletError, StoreUnavailable
 from indlet.node import children
-from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.progress import Outcome, Phase, Progress
 from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Settings, Source
@@ -45,13 +45,17 @@ def harvest_in_child(
         told = orjson.loads(line)
         progress.repairs.clear()
         progress.repairs.update(told.pop("repairs", {}))
+        if told.get("outcome"):
+            progress.outcome = Outcome(told.pop("outcome"))
+        phase = told.pop("phase", progress.phase)
+        progress.phase = Phase(phase) if phase in tuple(Phase) else Outcome(phase)
         for name, value in told.items():
             setattr(progress, name, value)
 
     status = children.run(__name__, (settings, replace(source, paused=False), options), hear, stop)
     progress.ended = time.monotonic()
     if not progress.outcome:
-        progress.outcome = "interrupted" if stop.is_set() else "failed"
+        progress.outcome = Outcome.INTERRUPTED if stop.is_set() else Outcome.FAILED
         progress.reason = progress.reason or f"the harvesting process ended with status {status}"
     progress.store_lost = children.store_lost(status)
 
@@ -90,7 +94,7 @@ def _telling(started: list[Progress]) -> Iterator[None]:
         for progress in started:
             told = {name: getattr(progress, name) for name in _SHOWN} | {"repairs": dict(progress.repairs)}
             if last:
-                told |= {"outcome": progress.outcome or "failed", "reason": progress.reason}
+                told |= {"outcome": progress.outcome or Outcome.FAILED, "reason": progress.reason}
             children.tell(told)
 
     def keep_telling() -> None:
@@ -103,7 +107,8 @@ def _telling(started: list[Progress]) -> Iterator[None]:
         yield
     except IndletError as e:
         for progress in started:
-            progress.outcome, progress.reason = progress.outcome or "failed", progress.reason or str(e)
+            progress.outcome = progress.outcome or Outcome.FAILED
+            progress.reason = progress.reason or str(e)
         raise
     finally:
         over.set()

@@ -66,10 +66,10 @@ def harvest_all(
                     exchange=settings.duplicates.exchange, ranks=ranks, roots=roots,
                 ).go()  # fmt: skip
             except (IndletError, MemoryError) as e:  # a MemoryError says nothing
-                seen.outcome, seen.reason, seen.phase = "failed", str(e) or MEMORY_SPENT, "failed"
+                seen.fail(str(e) or MEMORY_SPENT)
                 seen.store_lost = isinstance(e, StoreUnavailable)
             except BaseException as e:
-                seen.outcome, seen.reason, seen.phase = "failed", f"{type(e).__name__}: {e}", "failed"
+                seen.fail(f"{type(e).__name__}: {e}")
                 broken.append(e)
             finally:
                 queue.done(number)

@@ -475,6 +475,28 @@ def test_a_source_that_can_list_but_not_give_is_not_asked_for_every_record(store
     assert state(store).get("marks", {}) == {}
 
 
+def test_a_source_whose_lists_of_records_always_fail_is_not_complete(store: Store) -> None:
+    with Provider(None, m.broken_verb("ListRecords")) as provider:
+        for fetched in (len(provider.records), 0):  # all is fetched one by one, and then nothing is missing
+            progress = harvest(store, provider.url)
+            assert progress.outcome == "incomplete"
+            assert "ListRecords fails: " in progress.reason and "HTTP status 500" in progress.reason
+            assert progress.records + progress.deleted == fetched
+            assert set(held(store)) == provider.live()
+            assert state(store)["marks"] == {"": m.NOW}
+        provider.faults = ()
+        healed = harvest(store, provider.url)
+    assert (healed.ok, healed.reason, healed.warning) == (True, "", "")
+
+
+def test_a_source_without_lists_of_records_is_complete_with_a_warning(store: Store) -> None:
+    with Provider(None, m.error_at(0, "badVerb")) as provider:
+        progress = harvest(store, provider.url)
+    assert (progress.outcome, progress.reason) == ("complete", "")
+    assert progress.warning.startswith("ListRecords fails: ") and "badVerb" in progress.warning
+    assert set(held(store)) == provider.live()
+
+
 def test_of_two_versions_in_one_list_the_later_is_kept(store: Store) -> None:
     records = collection(40)
     stale = [
@@ -590,7 +612,8 @@ def test_what_failed_once_is_asked_for_when_it_is_listed_anew(store: Store) -> N
             r.datestamp = r.datestamp.replace("2024-05", "2024-07")
         provider.now = "2024-08-01T00:00:00Z"
         provider.faults = (m.dead(),)
-        assert harvest(store, provider.url).ok
+        again = harvest(store, provider.url)
+        assert (again.outcome, again.failed, again.owed) == ("incomplete", 0, 0)
     assert set(held(store)) == provider.live()
     assert failures(store) == {}
 

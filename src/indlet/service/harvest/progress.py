@@ -5,8 +5,30 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from indlet.model import JsonObject
+
+
+class Outcome(StrEnum):
+    """How a run ended; the values are those of the journal and of JSON."""
+
+    RUNNING = "running"  # in the journal: it has not ended, or was killed
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+class Phase(StrEnum):
+    """What a run is doing; one that has ended shows its outcome instead."""
+
+    WAITING = "waiting"  # for a slot
+    STARTING = "starting"
+    NEGOTIATING = "negotiating"
+    HARVESTING = "harvesting"
+    RETRYING = "retrying"
+    RECONCILING = "reconciling"
 
 
 @dataclass(slots=True)
@@ -14,7 +36,7 @@ class Progress:
     """The counts of one run over one source."""
 
     source: str
-    phase: str = "waiting"
+    phase: Phase | Outcome = Phase.WAITING
     records: int = 0
     deleted: int = 0
     changed: int = 0
@@ -28,7 +50,7 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     repairs: Counter[str] = field(default_factory=Counter)
-    outcome: str = ""  # "complete", "incomplete", "failed", "interrupted"
+    outcome: Outcome | None = None  # None: it has not ended
     reason: str = ""
     warning: str = ""  # what is suspicious about a run that is complete
     store_lost: bool = False  # the store did not answer: the run can go on as soon as it does
@@ -55,12 +77,16 @@ class Progress:
     def ok(self) -> bool:
         """Whether the run was a full success: the lists were read to their end, no record is owed, and no
         deletion waits for an operator."""
-        return self.outcome == "complete" and not (self.failed or self.owed or self.withheld)
+        return self.outcome is Outcome.COMPLETE and not (self.failed or self.owed or self.withheld)
+
+    def fail(self, reason: str) -> None:
+        self.outcome = self.phase = Outcome.FAILED
+        self.reason = reason
 
     def to_json(self) -> JsonObject:
         return {
             "source": self.source,
-            "outcome": self.outcome,
+            "outcome": self.outcome or "",
             "reason": self.reason,
             "warning": self.warning,
             "format": self.form,

@@ -31,16 +31,18 @@ from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
-from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.progress import Outcome, Phase, Progress
 from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
 from indlet.service.harvest.run_state import (
+    PASSING,
     Action,
     Ask,
     Checked,
     CheckState,
     Compare,
+    Failed,
     Fetch,
     ListState,
     Overview,
@@ -155,6 +157,10 @@ class Run:
         self.said = ""  # by the last request that brought nothing
         self.named: set[str] = set()  # by the last list of identifiers that was compared
         self.compared = 0  # identifiers that checks have listed
+        self.middle = ""  # a datestamp in the last list of identifiers that was compared
+        self.list_error: Failed | None = None  # of the last ListRecords that failed …
+        self.records_listed = False  # … and whether any has been answered
+        self.broken_lists = ""  # why the run is not complete, though all that is listed has come
         self.listed = self.timed = False  # a list named a record; one had a datestamp finer than a day
 
     @property
@@ -186,17 +192,17 @@ class Run:
             self.owed = owed.due_now(failures, int(self.now().timestamp()))
             try:
                 if self.kept_as != self.name:
-                    self._end("complete", f"not harvested: {self.kept_as} has the same address")
+                    self._end(Outcome.COMPLETE, f"not harvested: {self.kept_as} has the same address")
                 else:
                     self._harvest()
             except (RemoteError, SettingsError) as e:
-                self._end("failed", str(e))
+                self._end(Outcome.FAILED, str(e))
             except (KeyboardInterrupt, Interrupted):
-                self._end("interrupted", "interrupted; the next run goes on from here")
+                self._end(Outcome.INTERRUPTED, "interrupted; the next run goes on from here")
                 if not self.halt.is_set():
                     raise
             except IndletError as e:
-                progress.outcome, progress.reason = "failed", str(e)
+                progress.fail(str(e))
                 raise
             finally:
                 progress.ended = time.monotonic()
@@ -207,7 +213,7 @@ class Run:
         """A source that is a feed: one answer brings all that it shows."""
         from indlet.service.harvest import feed
 
-        self.progress.phase, self.progress.form = "harvesting", FEED
+        self.progress.phase, self.progress.form = Phase.HARVESTING, FEED
         remember(self.store, self.analyzer.policy)
         known = {} if self.options.full else dict(self.state.other.get("feed", {}))
         try:
@@ -228,7 +234,7 @@ class Run:
             self._drop_former(guids - named)
         self._remember(url=self.source.url, format=FEED, other={**self.state.other, "feed": given})
         self.committer.settle_deletions()
-        self._end("complete", "")
+        self._end(Outcome.COMPLETE, "")
 
     def _drop_former(self, guids: set[str]) -> None:
         """Entries whose guid is no URI were kept under it by earlier versions; now they have a URI."""
@@ -249,10 +255,12 @@ class Run:
             except PolicyChanged:
                 self.progress.repairs["runs begun again: the source changed its analysis policy"] += 1
                 self.committer.commit(None)
-        self._end("incomplete", f"its analysis policy changed {POLICY_CHANGES} times while it was harvested")
+        self._end(
+            Outcome.INCOMPLETE, f"its analysis policy changed {POLICY_CHANGES} times while it was harvested"
+        )
 
     def _negotiate(self) -> Agreement:
-        self.progress.phase = "negotiating"
+        self.progress.phase = Phase.NEGOTIATING
         known = self.state.url if self.state.identified else ""
         return negotiate(self.fetcher, self.source, self.analyzer.policy.positions, known)
 
@@ -266,7 +274,7 @@ class Run:
         stated = self._negotiate().policy
         if stated is not None and stated.digest != self.fetcher.policy:
             raise PolicyChanged
-        self.progress.phase = "harvesting"
+        self.progress.phase = Phase.HARVESTING
         self.progress.repairs["index parts of another policy than the source states"] += 1
 
     def _harvest_by(self, agreement: Agreement) -> None:
@@ -304,11 +312,11 @@ class Run:
             return
         self.listing = ListedPages(self.traits.seconds, progress)
         state = self._begin(agreement, normaliser)
-        progress.phase = "harvesting"
+        progress.phase = Phase.HARVESTING
         state, stop = self._follow(state)
         self.committer.settle()
         if self.owed and not stop.resumable:
-            progress.phase = "retrying"
+            progress.phase = Phase.RETRYING
             self.intake.owed(self.owed, partial(self.committer.commit_if_due, state))
         if stop.complete:
             self._name_sets()
@@ -320,7 +328,7 @@ class Run:
     def _retry(self, identifiers: tuple[str, ...]) -> None:
         """Ask for records that failed. The journal tells of lists: it keeps the outcome of the last one."""
         progress = self.progress
-        progress.phase = "retrying"
+        progress.phase = Phase.RETRYING
         self.intake.owed(identifiers, lambda: self.committer.commit(None))
         self._count()
         self.committer.commit(None)
@@ -328,7 +336,7 @@ class Run:
             tx.drop_run(self.committer.run)
         left = [identifier for identifier in identifiers if identifier in self.committer.failures]
         progress.owed = len(left)
-        progress.outcome = progress.phase = "incomplete" if left else "complete"
+        progress.outcome = progress.phase = Outcome.INCOMPLETE if left else Outcome.COMPLETE
         progress.reason = f"{left[0]}: still fails" if left else ""
 
     def _name_sets(self) -> None:
@@ -487,6 +495,7 @@ class Run:
         window = state.overview.windows[0]
         bound = window.since or window.until
         middle, alike = self.listing.middle(not self.traits.seconds or len(bound) == 10)
+        self.middle = middle or self.middle
         self.named = {identifier for identifier, _, _ in self.listing.identifiers}
         self.compared += len(self.named)
         self.listing.identifiers.clear()
@@ -507,6 +516,7 @@ class Run:
         self.listed = self.listed or bool(page.items or page.problems)
         self.timed = self.timed or any(dates.timed(item.datestamp) for item in page.items)
         listing = isinstance(state, ListState)
+        self.records_listed = self.records_listed or listing
         if self.resumed and listing:
             self.listing.compare(page.items, self.store, self.origin)
         listed, again = self.listing.add_page(page, state)
@@ -530,6 +540,9 @@ class Run:
         self._count()
         self.said = str(error)
         trouble, token = error.failed.trouble, state.cursor.token
+        if isinstance(state, ListState):
+            self.list_error = error.failed
+            self.records_listed = self.records_listed or trouble == "nothing"
         if trouble == "silent":
             self._report_trouble(self.said)
         if trouble not in ("nothing", "token"):
@@ -541,6 +554,8 @@ class Run:
 
     def _finish(self, state: RunState, stop: Stop) -> None:
         overview, run = state.overview, self.state.run
+        if stop.complete:
+            self._judge_lists()
         selective = bool(self.options.since or self.options.until or self.source.until)
         if overview.size_lies:
             self.progress.repairs["sizes that were wrong"] += 1
@@ -553,10 +568,9 @@ class Run:
                 counted = self.progress.records + self.progress.deleted + self.progress.failed
                 listed = max(counted, self.compared)  # a check names records that need not come again
                 with self.store.read() as view:
-                    self.progress.warning = shortfall.shortfall(
-                        view, self.origin, listed, everything=run.everything
-                    )
-                shortfall.report(self.store, self.name, self.progress.warning)
+                    warning = shortfall.shortfall(view, self.origin, listed, everything=run.everything)
+                shortfall.report(self.store, self.name, warning)
+                self.progress.warning = warning or self.progress.warning
             # Where nothing came, the old mark asks for no more than a new one would, and misses nothing
             # that a source had for the moment lost sight of: an index that is made anew is empty at first.
             if self.listed or self.resumed:
@@ -564,7 +578,36 @@ class Run:
         if stop.complete or not stop.resumable:
             self._remember(run=None)
             self.committer.settle_deletions()
-        self._end("complete" if stop.complete else "incomplete", stop.reason)
+        self._end(Outcome.COMPLETE if stop.complete else Outcome.INCOMPLETE, stop.reason)
+
+    def _judge_lists(self) -> None:
+        """Find out why every ListRecords request of a complete run failed, if they did.
+
+        All that ListIdentifiers names is held then, fetched one by one, and the mark advances; but the source
+        is out of order, and the run ends incomplete. Long lists alone may fail: a list of one datestamp
+        decides. A source that says it has no such list is complete, with a warning.
+        """
+        error = self.list_error
+        if error is None or self.records_listed or self.resumed:
+            return
+        reason = f"ListRecords fails: {error.reason}"
+        datestamp = self.middle or self._bounds(self.agreement)[0] or self.traits.earliest
+        if error.trouble not in PASSING or not datestamp:
+            self.progress.warning = reason
+        elif not self._lists_records_of(dates.like(datestamp, self.traits.seconds)):
+            fetched = amount(self.progress.records + self.progress.deleted, "record")
+            self.broken_lists = f"{reason}; {fetched} fetched one by one"
+
+    def _lists_records_of(self, datestamp: str) -> bool:
+        arguments = {
+            "verb": "ListRecords", **self.agreement.selection(self.source.set),
+            "from": datestamp, "until": datestamp,
+        }  # fmt: skip
+        try:
+            self.fetcher.page_retried(self.agreement.url, arguments, attempts=2)
+        except NoAnswer as e:
+            return e.failed.trouble == "nothing"
+        return True
 
     def _forget_what_is_gone(self, run: KeptRun) -> None:
         """After a list of everything: what failed before it, and is not in it, is no longer owed."""
@@ -588,8 +631,10 @@ class Run:
             vague=0 if sound and fine else 86400,
         )
 
-    def _end(self, outcome: str, reason: str) -> None:
+    def _end(self, outcome: Outcome, reason: str) -> None:
         self._count()
+        if outcome is Outcome.COMPLETE and self.broken_lists:
+            outcome, reason = Outcome.INCOMPLETE, self.broken_lists
         self.committer.end(outcome, reason)
 
     # Reconciliation
@@ -611,7 +656,7 @@ class Run:
 
     def _reconcile(self) -> None:
         """Delete what the source no longer lists; nothing at all unless its whole list could be read."""
-        self.progress.phase = "reconciling"
+        self.progress.phase = Phase.RECONCILING
         self.committer.settle()
         self.committer.guard.reviewing = ""  # nobody has reviewed what is merely not listed
         lists = partial(
@@ -623,10 +668,10 @@ class Run:
             found = compare(self.store, self.origin, specs, lists, self.intake.one)
         except CannotReconcile as e:
             if self._reconcile_due():
-                self._end("incomplete", f"reconciliation {e}; nothing was deleted")
+                self._end(Outcome.INCOMPLETE, f"reconciliation {e}; nothing was deleted")
             else:  # nobody asked for it in so many words, and all that is listed has come
                 self.progress.repairs["lists that could not be compared"] += 1
-                self._end("complete", "")
+                self._end(Outcome.COMPLETE, "")
             return
         if found.left_out:
             self.progress.repairs["records that a list left out"] += found.left_out
@@ -649,7 +694,7 @@ class Run:
         self.progress.deleted += max(done - counted, 0)
         back = self._not_held(i for i in found.back if i not in self.committer.failures)
         said = self._bring_back(back) if back else ""
-        self._end("incomplete" if said else "complete", said)
+        self._end(Outcome.INCOMPLETE if said else Outcome.COMPLETE, said)
 
     def _not_held(self, identifiers: Iterable[str]) -> list[str]:
         """Of what the source lists, the records that are not held under their origin either: a node that

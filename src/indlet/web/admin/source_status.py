@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from indlet.model import JsonMapping
-from indlet.service.harvest.progress import Progress
+from indlet.service.harvest.progress import Outcome, Phase, Progress
 from indlet.settings import Source
 from indlet.store import Origin, RunEntry, Store, View
 from indlet.web.svg import Ticks, ticks
@@ -28,6 +28,7 @@ class Health(StrEnum):
     WARNING = "warning"  # complete, but with far fewer records than before
     INCOMPLETE = "incomplete"
     RUNNING = "running"
+    WAITING = "waiting"  # its harvest has been started, and waits for a slot
     NEW = "new"
     PAUSED = "paused"
     HEALTHY = "healthy"
@@ -48,7 +49,7 @@ class SourceRow:
     name: str
     url: str
     health: Health
-    state: str  # "running", "paused", "complete", "incomplete", "failed", "interrupted", "new"
+    state: str  # "running", "waiting", "paused", "complete", "incomplete", "failed", "interrupted", "new"
     owed: int  # records that a complete run still has to get
     reason: str
     records: int
@@ -145,7 +146,7 @@ class _Table:
             health=_health(kind, owed=bool(owed), warning=bool(warning)),
             state=kind,
             owed=owed,
-            reason=warning or (str(last.get("reason", "")) if kind != "running" else ""),
+            reason=warning or (str(last.get("reason", "")) if progress is None else ""),
             records=records,
             deleted=deleted,
             failures=self._failures.get(number, 0),
@@ -166,27 +167,27 @@ class _Table:
             done = here.records + here.deleted
             return {"done": done, "size": here.size, "rate": here.rate, "phase": here.phase}
         # The journal alone would not tell a crash from a run.
-        if origin is None or not runs or runs[0].outcome != "running":
+        if origin is None or not runs or runs[0].outcome != Outcome.RUNNING:
             return None
         if not self._store.busy(f"harvest-{origin.id}"):
             return None
         detail = runs[0].detail
         done = int(detail.get("records", 0)) + int(detail.get("deleted", 0))
         seconds = float(detail.get("seconds", 0)) or 1.0
-        return {"done": done, "size": None, "rate": done / seconds, "phase": "harvesting"}
+        return {"done": done, "size": None, "rate": done / seconds, "phase": Phase.HARVESTING}
 
 
 def _state(source: Source, runs: Sequence[RunEntry], progress: JsonMapping | None) -> str:
     if progress is not None:
-        return "running"
+        return "waiting" if progress["phase"] == Phase.WAITING else "running"
     if source.paused:
         return "paused"
     outcome = runs[0].outcome if runs else "new"
-    return "interrupted" if outcome == "running" else outcome
+    return Outcome.INTERRUPTED if outcome == Outcome.RUNNING else outcome
 
 
 def _health(state: str, *, owed: bool, warning: bool) -> Health:
-    if state in ("running", "paused"):
+    if state in (Health.RUNNING, Health.WAITING, Health.PAUSED):
         return Health(state)
     if warning:
         return Health.WARNING
