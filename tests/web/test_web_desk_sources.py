@@ -154,6 +154,26 @@ def test_a_source_is_changed(desk: Operator, empty: tuple[Store, TestClient]) ->
         assert all("token" not in origin.settings for origin in view.origins())
 
 
+def test_a_source_without_a_slot_is_shown_as_waiting(tmp_path: Path, slow_provider: str) -> None:
+    plain = settings_for(tmp_path)
+    settings = replace(
+        plain,
+        harvest=replace(plain.harvest, at_once=1),
+        source=(Source(slow_provider, "one"), Source(f"{slow_provider}/?other", "two")),
+    )
+    with Store.open(tmp_path) as store, make_client(store, settings) as client:
+        desk = Operator(client)
+        harvests = office(desk).harvests
+        desk.act("harvest", name="one")
+        until(lambda: harvests.running()["one"].records > 0)
+        desk.act("harvest", name="two")
+        until(lambda: "two" in harvests.running())
+        page = desk.see("/admin")
+        assert "1 running" in page and "1 waiting" in page
+        assert "waiting" in desk.see("/admin/source?name=two")
+        office(desk).schedule.close()
+
+
 def test_why_a_source_failed_stands_in_its_row(desk: Operator) -> None:
     desk.act("add", url="http://127.0.0.1:9/", name="dead", now="1")
     until(lambda: idle(desk))

@@ -370,7 +370,7 @@ class Shown:
             column.justify = "right"
         for p in self.progress:
             left = "" if p.remaining is None or p.outcome else f"{p.remaining:,}"
-            state = Text(printable(p.trouble[:WIDTH]) or p.phase)
+            state = Text(printable(p.trouble[:WIDTH]) or p.outcome or p.phase)
             table.add_row(
                 Text(printable(p.source)), state, f"{p.records:,}", f"{p.deleted:,}", f"{p.repaired:,}",
                 f"{p.failed:,}", f"{p.rate:,.0f}/s", left,

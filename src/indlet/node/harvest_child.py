@@ -47,8 +47,9 @@ def harvest_in_child(
         progress.repairs.update(told.pop("repairs", {}))
         if told.get("outcome"):
             progress.outcome = Outcome(told.pop("outcome"))
-        phase = told.pop("phase", progress.phase)
-        progress.phase = Phase(phase) if phase in tuple(Phase) else Outcome(phase)
+        phase = Phase(told.pop("phase", Phase.WAITING))
+        if phase is not Phase.WAITING:  # the child's run waits for nobody
+            progress.phase = phase
         for name, value in told.items():
             setattr(progress, name, value)
 

@@ -184,7 +184,7 @@ class Committer:
         progress = self.progress
         self.commit(None)
         progress.owed = sum(failure.due is not None for failure in self.failures.values())
-        progress.outcome, progress.reason, progress.phase = outcome, reason, outcome
+        progress.outcome, progress.reason = outcome, reason
         progress.ended = time.monotonic()
         last = LastRun(
             dates.write(self._now(), True), outcome, reason,

@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 class Phase(StrEnum):
-    """What a run is doing; one that has ended shows its outcome instead."""
+    """What a run is doing until it has an outcome."""
 
     WAITING = "waiting"  # for a slot
     STARTING = "starting"
@@ -36,7 +36,7 @@ class Progress:
     """The counts of one run over one source."""
 
     source: str
-    phase: Phase | Outcome = Phase.WAITING
+    phase: Phase = Phase.WAITING
     records: int = 0
     deleted: int = 0
     changed: int = 0
@@ -80,8 +80,7 @@ class Progress:
         return self.outcome is Outcome.COMPLETE and not (self.failed or self.owed or self.withheld)
 
     def fail(self, reason: str) -> None:
-        self.outcome = self.phase = Outcome.FAILED
-        self.reason = reason
+        self.outcome, self.reason = Outcome.FAILED, reason
 
     def to_json(self) -> JsonObject:
         return {

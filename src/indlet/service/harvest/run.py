@@ -336,7 +336,7 @@ class Run:
             tx.drop_run(self.committer.run)
         left = [identifier for identifier in identifiers if identifier in self.committer.failures]
         progress.owed = len(left)
-        progress.outcome = progress.phase = Outcome.INCOMPLETE if left else Outcome.COMPLETE
+        progress.outcome = Outcome.INCOMPLETE if left else Outcome.COMPLETE
         progress.reason = f"{left[0]}: still fails" if left else ""
 
     def _name_sets(self) -> None:
