@@ -25,7 +25,7 @@ from indlet.errors import SettingsError
 from indlet.extension import FollowUp, extensions
 from indlet.limits import CHILD_MEMORY_MB
 from indlet.model import JsonObject
-from indlet.service.harvest.progress import Outcome, Phase, Progress
+from indlet.service.harvest.progress import Phase, Progress, RunOutcome
 from indlet.settings import Settings, Source, without_credentials
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def harvest(
     else:
         _say_lines(done, followed, settings)
     _warn(done, twins, index_format)
-    if any(p.outcome is not Outcome.COMPLETE for p in done):
+    if any(p.outcome is not RunOutcome.COMPLETE for p in done):
         sys.exit(1)
     if not all(p.ok for p in done) or any(one.failed for one in followed):
         sys.exit(3)
@@ -141,7 +141,7 @@ def _warn(done: list[Progress], twins: list[tuple[str, str]], index_format: str)
             err=True,
         )
     for progress in done:
-        if progress.outcome is Outcome.COMPLETE and not_offered(index_format) in progress.repairs:
+        if progress.outcome is RunOutcome.COMPLETE and not_offered(index_format) in progress.repairs:
             say(
                 f"{printable(progress.source)}: has no {index_format}: metadata alone were harvested; "
                 "leave --index out for the best format that it has",
@@ -295,7 +295,7 @@ def line(progress: Progress, data: Path | None = None) -> str:
         parts.append(f"repaired: {told}")
     how = f" ({progress.form})" if progress.form else ""
     mark = f" {progress.reason};" if progress.reason else ""
-    if progress.outcome not in (Outcome.COMPLETE, None):
+    if progress.outcome not in (RunOutcome.COMPLETE, None):
         mark = f" {progress.outcome.upper()}: {progress.reason};"
     return printable(f"{progress.source}{how}:{mark} {', '.join(parts)}, in {progress.seconds:.1f} s")
 
@@ -429,7 +429,7 @@ def _put_on_schedule(store: Store, settings: Settings, sources: list[Source], be
     from indlet.store import desk_sources
 
     answered = {
-        progress.source for progress in begun if progress.pages or progress.outcome is Outcome.COMPLETE
+        progress.source for progress in begun if progress.pages or progress.outcome is RunOutcome.COMPLETE
     }
     written = configured_sources(store, settings).keys()
     new = [s for s in sources if source_name(s) in answered - written]

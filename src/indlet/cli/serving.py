@@ -19,7 +19,7 @@ from indlet.node.crawl_child import crawl_in_child
 from indlet.node.schedule import NotDone, Schedule, Step
 from indlet.provider.hierarchy import named
 from indlet.provider.pipeline import crawl_groups
-from indlet.service.harvest.progress import Outcome, Progress
+from indlet.service.harvest.progress import Progress, RunOutcome
 from indlet.settings import Log, Settings
 from indlet.store import Store, open_configured
 
@@ -195,7 +195,7 @@ def _jobs(store: Store, settings: Settings, schedule: Schedule, wanted: bool) ->
             requests=done.requests, bytes=done.bytes,
         )  # fmt: skip
         # What failed is told by the log, as every job that fails is.
-        if done.changed and done.outcome is Outcome.COMPLETE and _for_people(settings):
+        if done.changed and done.outcome is RunOutcome.COMPLETE and _for_people(settings):
             say(line(done, settings.data), err=True)
 
     return Jobs(store, settings, schedule, report)

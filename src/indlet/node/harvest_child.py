@@ -18,7 +18,7 @@ import orjson
 from indlet import process
 from indlet.errors import IndletError, StoreUnavailable
 from indlet.node import children
-from indlet.service.harvest.progress import Outcome, Phase, Progress
+from indlet.service.harvest.progress import Phase, Progress, RunOutcome
 from indlet.service.harvest.run import RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Settings, Source
@@ -46,7 +46,7 @@ def harvest_in_child(
         progress.repairs.clear()
         progress.repairs.update(told.pop("repairs", {}))
         if told.get("outcome"):
-            progress.outcome = Outcome(told.pop("outcome"))
+            progress.outcome = RunOutcome(told.pop("outcome"))
         phase = Phase(told.pop("phase", Phase.WAITING))
         if phase is not Phase.WAITING:  # the child's run waits for nobody
             progress.phase = phase
@@ -56,7 +56,7 @@ def harvest_in_child(
     status = children.run(__name__, (settings, replace(source, paused=False), options), hear, stop)
     progress.ended = time.monotonic()
     if not progress.outcome:
-        progress.outcome = Outcome.INTERRUPTED if stop.is_set() else Outcome.FAILED
+        progress.outcome = RunOutcome.INTERRUPTED if stop.is_set() else RunOutcome.FAILED
         progress.reason = progress.reason or f"the harvesting process ended with status {status}"
     progress.store_lost = children.store_lost(status)
 
@@ -95,7 +95,7 @@ def _telling(started: list[Progress]) -> Iterator[None]:
         for progress in started:
             told = {name: getattr(progress, name) for name in _SHOWN} | {"repairs": dict(progress.repairs)}
             if last:
-                told |= {"outcome": progress.outcome or Outcome.FAILED, "reason": progress.reason}
+                told |= {"outcome": progress.outcome or RunOutcome.FAILED, "reason": progress.reason}
             children.tell(told)
 
     def keep_telling() -> None:
@@ -108,7 +108,7 @@ def _telling(started: list[Progress]) -> Iterator[None]:
         yield
     except IndletError as e:
         for progress in started:
-            progress.outcome = progress.outcome or Outcome.FAILED
+            progress.outcome = progress.outcome or RunOutcome.FAILED
             progress.reason = progress.reason or str(e)
         raise
     finally:

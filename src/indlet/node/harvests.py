@@ -26,7 +26,7 @@ from indlet.service.harvest.one_origin import (
     keep_renamed,
     same_source,
 )
-from indlet.service.harvest.progress import Outcome, Phase, Progress
+from indlet.service.harvest.progress import Phase, Progress, RunOutcome
 from indlet.service.harvest.run import RunOptions
 from indlet.settings import Settings, Source
 from indlet.store import Store, desk_sources
@@ -280,17 +280,17 @@ class Harvests(SourceList):
             try:
                 with self._permits:
                     if stop.is_set():
-                        progress.outcome = Outcome.INTERRUPTED
+                        progress.outcome = RunOutcome.INTERRUPTED
                         return
                     progress.phase = Phase.STARTING
                     harvest_in_child(self._settings, source, progress, options, stop)
             finally:
-                progress.outcome = progress.outcome or Outcome.FAILED
+                progress.outcome = progress.outcome or RunOutcome.FAILED
                 self._changed()
                 self._report(progress)
             if progress.store_lost:
                 raise StoreUnavailable(progress.reason)
-            if progress.outcome not in (Outcome.COMPLETE, Outcome.INTERRUPTED):
+            if progress.outcome not in (RunOutcome.COMPLETE, RunOutcome.INTERRUPTED):
                 raise NotDone(progress.reason or progress.outcome)
 
         return harvest
@@ -322,7 +322,7 @@ class Harvests(SourceList):
             origin = view.origin("source", name)
             runs = view.runs(origin.id, _JOURNAL) if origin is not None else []
         last = next((run.finished or run.started for run in runs), None)
-        succeeded = next((run.finished for run in runs if run.outcome == Outcome.COMPLETE), None)
+        succeeded = next((run.finished for run in runs if run.outcome == RunOutcome.COMPLETE), None)
         if every is None:
             every = source.every or self._settings.harvest.every
         self.schedule.add(

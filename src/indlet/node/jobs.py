@@ -13,7 +13,7 @@ from indlet.extension import JobEntry, extensions
 from indlet.node.harvests import Harvests
 from indlet.node.indexing import EVERY, IndexJob
 from indlet.node.schedule import Schedule
-from indlet.service.harvest.progress import Outcome, Progress
+from indlet.service.harvest.progress import Progress, RunOutcome
 from indlet.settings import Settings
 from indlet.store import Store
 
@@ -56,7 +56,7 @@ class Jobs:
     def _harvested(self, done: Progress) -> None:
         """A harvest has ended: what follows from it is due, which completes the round."""
         self._report(done)
-        changed, failed = bool(done.changed or done.deleted), done.outcome is Outcome.FAILED
+        changed, failed = bool(done.changed or done.deleted), done.outcome is RunOutcome.FAILED
         for job in self._others:
             if (job.after_changes and changed) or (job.after_failures and failed):
                 self.schedule.wake(job.name)

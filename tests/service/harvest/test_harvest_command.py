@@ -14,7 +14,7 @@ from tests.hostile import misbehaving as m
 from indlet.cli.harvest import Shown, harvest, line, sources
 from indlet.cli.service import search
 from indlet.net.client import Client, NoAnswer, oai_url, spellings
-from indlet.service.harvest.progress import Outcome, Progress
+from indlet.service.harvest.progress import Progress, RunOutcome
 from indlet.settings import Harvest
 from indlet.store import Store
 
@@ -77,7 +77,7 @@ def test_an_index_format_that_is_not_had_is_said(tmp_path: Path) -> None:
 def test_what_a_source_says_cannot_command_a_terminal() -> None:
     """Neither by control characters, nor by what the table would take for markup."""
     said = "see [/help] \x9b31m [red]"
-    done = Progress("source [/x]", trouble=said, outcome=Outcome.FAILED, reason=said + "\nroot")
+    done = Progress("source [/x]", trouble=said, outcome=RunOutcome.FAILED, reason=said + "\nroot")
     assert "see [/help]  31m [red] root;" in line(done)
     shown = Shown(quiet=True)
     shown.follow([done])

@@ -16,7 +16,7 @@ from indlet import datestamps as dates
 from indlet.model import Failure, JsonObject, Packed, Record
 from indlet.service.harvest import owed
 from indlet.service.harvest.cache import Cache, Placed, RecordCopy
-from indlet.service.harvest.progress import Outcome, Progress
+from indlet.service.harvest.progress import Progress, RunOutcome
 from indlet.service.harvest.run_state import RunState
 from indlet.service.harvest.source_state import LastRun, SourceState
 from indlet.service.harvest.withhold import DeletionGuard, by_source, latest
@@ -131,7 +131,9 @@ class Committer:
             self._batch = min(2 * self._batch, BATCH)
             self.commit(state, wait=False)
 
-    def commit(self, state: RunState | None, outcome: Outcome = Outcome.RUNNING, wait: bool = True) -> None:
+    def commit(
+        self, state: RunState | None, outcome: RunOutcome = RunOutcome.RUNNING, wait: bool = True
+    ) -> None:
         """Records, failures, state and journal; while the next page is read unless `wait`."""
         if state is not None and self.state.run is not None:
             self.state = replace(self.state, run=replace(self.state.run, state=state))
@@ -179,7 +181,7 @@ class Committer:
         with self.store.write() as tx:
             tx.state(self.origin, self.state.to_json())
 
-    def end(self, outcome: Outcome, reason: str) -> None:
+    def end(self, outcome: RunOutcome, reason: str) -> None:
         """The run's outcome, in its progress, the source's state and the journal."""
         progress = self.progress
         self.commit(None)
@@ -191,12 +193,12 @@ class Committer:
             progress.records, progress.deleted, progress.failed, progress.owed, progress.warning,
         )  # fmt: skip
         self.state = replace(self.state.with_repairs(progress.repairs - self._counted), last=last)
-        if outcome is Outcome.COMPLETE:
+        if outcome is RunOutcome.COMPLETE:
             self.state = replace(self.state, confirmed=last.at)
         self._counted = progress.repairs.copy()
         self.commit(None, outcome)
 
-    def _write(self, batch: Uncommitted, state: SourceState, outcome: Outcome, told: JsonObject) -> None:
+    def _write(self, batch: Uncommitted, state: SourceState, outcome: RunOutcome, told: JsonObject) -> None:
         progress, changed = self.progress, 0
         with contextlib.ExitStack() as stack:
             placed = list[Placed]()

@@ -10,7 +10,7 @@ from enum import StrEnum
 from indlet.model import JsonObject
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """How a run ended; the values are those of the journal and of JSON."""
 
     RUNNING = "running"  # in the journal: it has not ended, or was killed
@@ -50,7 +50,7 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     repairs: Counter[str] = field(default_factory=Counter)
-    outcome: Outcome | None = None  # None: it has not ended
+    outcome: RunOutcome | None = None  # None: it has not ended
     reason: str = ""
     warning: str = ""  # what is suspicious about a run that is complete
     store_lost: bool = False  # the store did not answer: the run can go on as soon as it does
@@ -77,10 +77,10 @@ class Progress:
     def ok(self) -> bool:
         """Whether the run was a full success: the lists were read to their end, no record is owed, and no
         deletion waits for an operator."""
-        return self.outcome is Outcome.COMPLETE and not (self.failed or self.owed or self.withheld)
+        return self.outcome is RunOutcome.COMPLETE and not (self.failed or self.owed or self.withheld)
 
     def fail(self, reason: str) -> None:
-        self.outcome, self.reason = Outcome.FAILED, reason
+        self.outcome, self.reason = RunOutcome.FAILED, reason
 
     def to_json(self) -> JsonObject:
         return {

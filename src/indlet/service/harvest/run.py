@@ -12,7 +12,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -31,7 +31,7 @@ from indlet.service.harvest.fetch_page import Interrupted, PageFetcher
 from indlet.service.harvest.listing import ListedPages
 from indlet.service.harvest.negotiate import Agreement, negotiate
 from indlet.service.harvest.one_origin import claim, keeper
-from indlet.service.harvest.progress import Outcome, Phase, Progress
+from indlet.service.harvest.progress import Phase, Progress, RunOutcome
 from indlet.service.harvest.public_hosts import known_public
 from indlet.service.harvest.reconcile import CannotReconcile, applies, compare, due, whole_list
 from indlet.service.harvest.record_intake import RecordIntake
@@ -96,6 +96,21 @@ class LessonRequest(NamedTuple):
     now: datetime
 
 
+@dataclass(slots=True)
+class ListEvidence:
+    """What the lists of a run have shown of the source."""
+
+    listed: bool = False  # a list named a record
+    timed: bool = False  # a datestamp was finer than a day
+    records_listed: bool = False  # a ListRecords request was answered
+    list_error: Failed | None = None  # of the last ListRecords request that failed
+    broken_lists: str = ""  # why the run is not complete, though all listed records are held
+    # Of the lists of identifiers that were compared with the store:
+    compared: int = 0  # identifiers, in all
+    named: set[str] = field(default_factory=set)  # in the last list
+    middle: str = ""  # a datestamp in the last list
+
+
 class Run:
     """A run over one source; `go` does it."""
 
@@ -155,13 +170,7 @@ class Run:
         )
         self.resumed = False  # an earlier run was interrupted, and this one goes on from there
         self.said = ""  # by the last request that brought nothing
-        self.named: set[str] = set()  # by the last list of identifiers that was compared
-        self.compared = 0  # identifiers that checks have listed
-        self.middle = ""  # a datestamp in the last list of identifiers that was compared
-        self.list_error: Failed | None = None  # of the last ListRecords that failed …
-        self.records_listed = False  # … and whether any has been answered
-        self.broken_lists = ""  # why the run is not complete, though all that is listed has come
-        self.listed = self.timed = False  # a list named a record; one had a datestamp finer than a day
+        self.seen = ListEvidence()
 
     @property
     def state(self) -> SourceState:
@@ -192,13 +201,13 @@ class Run:
             self.owed = owed.due_now(failures, int(self.now().timestamp()))
             try:
                 if self.kept_as != self.name:
-                    self._end(Outcome.COMPLETE, f"not harvested: {self.kept_as} has the same address")
+                    self._end(RunOutcome.COMPLETE, f"not harvested: {self.kept_as} has the same address")
                 else:
                     self._harvest()
             except (RemoteError, SettingsError) as e:
-                self._end(Outcome.FAILED, str(e))
+                self._end(RunOutcome.FAILED, str(e))
             except (KeyboardInterrupt, Interrupted):
-                self._end(Outcome.INTERRUPTED, "interrupted; the next run goes on from here")
+                self._end(RunOutcome.INTERRUPTED, "interrupted; the next run goes on from here")
                 if not self.halt.is_set():
                     raise
             except IndletError as e:
@@ -234,7 +243,7 @@ class Run:
             self._drop_former(guids - named)
         self._remember(url=self.source.url, format=FEED, other={**self.state.other, "feed": given})
         self.committer.settle_deletions()
-        self._end(Outcome.COMPLETE, "")
+        self._end(RunOutcome.COMPLETE, "")
 
     def _drop_former(self, guids: set[str]) -> None:
         """Entries whose guid is no URI were kept under it by earlier versions; now they have a URI."""
@@ -256,7 +265,8 @@ class Run:
                 self.progress.repairs["runs begun again: the source changed its analysis policy"] += 1
                 self.committer.commit(None)
         self._end(
-            Outcome.INCOMPLETE, f"its analysis policy changed {POLICY_CHANGES} times while it was harvested"
+            RunOutcome.INCOMPLETE,
+            f"its analysis policy changed {POLICY_CHANGES} times while it was harvested",
         )
 
     def _negotiate(self) -> Agreement:
@@ -336,7 +346,7 @@ class Run:
             tx.drop_run(self.committer.run)
         left = [identifier for identifier in identifiers if identifier in self.committer.failures]
         progress.owed = len(left)
-        progress.outcome = Outcome.INCOMPLETE if left else Outcome.COMPLETE
+        progress.outcome = RunOutcome.INCOMPLETE if left else RunOutcome.COMPLETE
         progress.reason = f"{left[0]}: still fails" if left else ""
 
     def _name_sets(self) -> None:
@@ -495,9 +505,9 @@ class Run:
         window = state.overview.windows[0]
         bound = window.since or window.until
         middle, alike = self.listing.middle(not self.traits.seconds or len(bound) == 10)
-        self.middle = middle or self.middle
-        self.named = {identifier for identifier, _, _ in self.listing.identifiers}
-        self.compared += len(self.named)
+        self.seen.middle = middle or self.seen.middle
+        self.seen.named = {identifier for identifier, _, _ in self.listing.identifiers}
+        self.seen.compared += len(self.seen.named)
         self.listing.identifiers.clear()
         return missing, Checked(len(missing), middle, alike)
 
@@ -513,17 +523,17 @@ class Run:
             return self._no_page(state, e)
         self._count()
         self._notice(page.policies)
-        self.listed = self.listed or bool(page.items or page.problems)
-        self.timed = self.timed or any(dates.timed(item.datestamp) for item in page.items)
+        self.seen.listed = self.seen.listed or bool(page.items or page.problems)
+        self.seen.timed = self.seen.timed or any(dates.timed(item.datestamp) for item in page.items)
         listing = isinstance(state, ListState)
-        self.records_listed = self.records_listed or listing
+        self.seen.records_listed = self.seen.records_listed or listing
         if self.resumed and listing:
             self.listing.compare(page.items, self.store, self.origin)
         listed, again = self.listing.add_page(page, state)
         if listing and not again:
             self.intake.page(page)
         if isinstance(state, ProbeState):
-            listed = replace(listed, new=sum(i.identifier not in self.named for i in page.items))
+            listed = replace(listed, new=sum(i.identifier not in self.seen.named for i in page.items))
         elif not self.resumed and early_end.may_be_cut(page, state):
             ask = partial(self.fetcher.page, self.agreement.url)
             about = self.listing, state, self.agreement.selection(self.source.set), self.traits.seconds
@@ -541,8 +551,8 @@ class Run:
         self.said = str(error)
         trouble, token = error.failed.trouble, state.cursor.token
         if isinstance(state, ListState):
-            self.list_error = error.failed
-            self.records_listed = self.records_listed or trouble == "nothing"
+            self.seen.list_error = error.failed
+            self.seen.records_listed = self.seen.records_listed or trouble == "nothing"
         if trouble == "silent":
             self._report_trouble(self.said)
         if trouble not in ("nothing", "token"):
@@ -566,19 +576,19 @@ class Run:
             self._forget_what_is_gone(run)
             if not (self.resumed or self.source.republish):
                 counted = self.progress.records + self.progress.deleted + self.progress.failed
-                listed = max(counted, self.compared)  # a check names records that need not come again
+                listed = max(counted, self.seen.compared)  # a check names records that need not come again
                 with self.store.read() as view:
                     warning = shortfall.shortfall(view, self.origin, listed, everything=run.everything)
                 shortfall.report(self.store, self.name, warning)
                 self.progress.warning = warning or self.progress.warning
             # Where nothing came, the old mark asks for no more than a new one would, and misses nothing
             # that a source had for the moment lost sight of: an index that is made anew is empty at first.
-            if self.listed or self.resumed:
+            if self.seen.listed or self.resumed:
                 self._advance_mark(overview.first_response, run.asked)
         if stop.complete or not stop.resumable:
             self._remember(run=None)
             self.committer.settle_deletions()
-        self._end(Outcome.COMPLETE if stop.complete else Outcome.INCOMPLETE, stop.reason)
+        self._end(RunOutcome.COMPLETE if stop.complete else RunOutcome.INCOMPLETE, stop.reason)
 
     def _judge_lists(self) -> None:
         """Find out why every ListRecords request of a complete run failed, if they did.
@@ -587,16 +597,16 @@ class Run:
         is out of order, and the run ends incomplete. Long lists alone may fail: a list of one datestamp
         decides. A source that says it has no such list is complete, with a warning.
         """
-        error = self.list_error
-        if error is None or self.records_listed or self.resumed:
+        error = self.seen.list_error
+        if error is None or self.seen.records_listed or self.resumed:
             return
         reason = f"ListRecords fails: {error.reason}"
-        datestamp = self.middle or self._bounds(self.agreement)[0] or self.traits.earliest
+        datestamp = self.seen.middle or self._bounds(self.agreement)[0] or self.traits.earliest
         if error.trouble not in PASSING or not datestamp:
             self.progress.warning = reason
         elif not self._lists_records_of(dates.like(datestamp, self.traits.seconds)):
             fetched = amount(self.progress.records + self.progress.deleted, "record")
-            self.broken_lists = f"{reason}; {fetched} fetched one by one"
+            self.seen.broken_lists = f"{reason}; {fetched} fetched one by one"
 
     def _lists_records_of(self, datestamp: str) -> bool:
         arguments = {
@@ -625,16 +635,16 @@ class Run:
         # noRecordsMatch brings no date: our own clock, less the doubt about theirs.
         mark = min(remote, ours) if remote else ours - timedelta(days=1)
         sound = dates.well_formed(first_response) or not remote
-        fine = self.timed or not self.traits.seconds
+        fine = self.seen.timed or not self.traits.seconds
         self._remember(
             marks={**self.state.marks, self.source.set: dates.write(mark, True)},
             vague=0 if sound and fine else 86400,
         )
 
-    def _end(self, outcome: Outcome, reason: str) -> None:
+    def _end(self, outcome: RunOutcome, reason: str) -> None:
         self._count()
-        if outcome is Outcome.COMPLETE and self.broken_lists:
-            outcome, reason = Outcome.INCOMPLETE, self.broken_lists
+        if outcome is RunOutcome.COMPLETE and self.seen.broken_lists:
+            outcome, reason = RunOutcome.INCOMPLETE, self.seen.broken_lists
         self.committer.end(outcome, reason)
 
     # Reconciliation
@@ -668,10 +678,10 @@ class Run:
             found = compare(self.store, self.origin, specs, lists, self.intake.one)
         except CannotReconcile as e:
             if self._reconcile_due():
-                self._end(Outcome.INCOMPLETE, f"reconciliation {e}; nothing was deleted")
+                self._end(RunOutcome.INCOMPLETE, f"reconciliation {e}; nothing was deleted")
             else:  # nobody asked for it in so many words, and all that is listed has come
                 self.progress.repairs["lists that could not be compared"] += 1
-                self._end(Outcome.COMPLETE, "")
+                self._end(RunOutcome.COMPLETE, "")
             return
         if found.left_out:
             self.progress.repairs["records that a list left out"] += found.left_out
@@ -694,7 +704,7 @@ class Run:
         self.progress.deleted += max(done - counted, 0)
         back = self._not_held(i for i in found.back if i not in self.committer.failures)
         said = self._bring_back(back) if back else ""
-        self._end(Outcome.INCOMPLETE if said else Outcome.COMPLETE, said)
+        self._end(RunOutcome.INCOMPLETE if said else RunOutcome.COMPLETE, said)
 
     def _not_held(self, identifiers: Iterable[str]) -> list[str]:
         """Of what the source lists, the records that are not held under their origin either: a node that

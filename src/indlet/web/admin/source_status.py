@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from indlet.model import JsonMapping
-from indlet.service.harvest.progress import Outcome, Phase, Progress
+from indlet.service.harvest.progress import Phase, Progress, RunOutcome
 from indlet.settings import Source
 from indlet.store import Origin, RunEntry, Store, View
 from indlet.web.svg import Ticks, ticks
@@ -167,7 +167,7 @@ class _Table:
             done = here.records + here.deleted
             return {"done": done, "size": here.size, "rate": here.rate, "phase": here.phase}
         # The journal alone would not tell a crash from a run.
-        if origin is None or not runs or runs[0].outcome != Outcome.RUNNING:
+        if origin is None or not runs or runs[0].outcome != RunOutcome.RUNNING:
             return None
         if not self._store.busy(f"harvest-{origin.id}"):
             return None
@@ -183,7 +183,7 @@ def _state(source: Source, runs: Sequence[RunEntry], progress: JsonMapping | Non
     if source.paused:
         return "paused"
     outcome = runs[0].outcome if runs else "new"
-    return Outcome.INTERRUPTED if outcome == Outcome.RUNNING else outcome
+    return RunOutcome.INTERRUPTED if outcome == RunOutcome.RUNNING else outcome
 
 
 def _health(state: str, *, owed: bool, warning: bool) -> Health:
