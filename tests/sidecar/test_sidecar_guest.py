@@ -55,6 +55,7 @@ def test_two_sources_on_one_host_keep_its_pace_together(tmp_path: Path) -> None:
         settings = replace(settings, source=(first, replace(first, name="twin")))
         with open_store(tmp_path) as store:
             harvest_all(store, settings, index=False)
+            server.together = 0  # sources are harvested at the same time
             fetch_documents(store, settings, settings.source)
             assert [status_of(store, origin).read for origin in (1, 2)] == [4, 4]
     gaps = [later - earlier for earlier, later in pairwise(of_documents(server))]
