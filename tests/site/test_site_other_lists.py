@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
+from starlette.testclient import TestClient
 from tests.site.conftest import OAI, Bench, Make
 from tests.site.test_site_access import OFFICE, PUBLIC, guard
 from tests.site.web_servers import Web
 
 from indlet.provider.serve.access import Permit
-from indlet.settings import Site
+from indlet.service.index import follow
+from indlet.settings import Serve, Site
 from indlet.site.command import _site
 from indlet.site.resourcesync import ResourceSync
+from indlet.web.app import application
 
 TERMS, SITEMAP = "{http://www.openarchives.org/rs/terms/}", "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 LISTS = ("/sitemap.xml", "/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml", "/feed.atom")
@@ -175,3 +178,41 @@ def test_another_address_of_a_site_replaces_all_identifiers_at_once(
     for path in PUBLIC:
         assert states[apache.url + path] == "deleted"
         assert states[moved.url + path] is None
+
+
+@pytest.mark.parametrize("rule", ["Require not ip", "RewriteCond", "none"])
+def test_the_portal_shows_a_site_only_if_no_rule_refuses_it_to_some(
+    apache: Web, make: Make, rule: str
+) -> None:
+    """The portal does not ask the web server who may see a record, so it must not show one that is not for
+    everybody: here a client at OFFICE could read in the portal what the server refuses to it."""
+    rules = {
+        "Require not ip": f"<RequireAll>\nRequire all granted\nRequire not ip {OFFICE}\n</RequireAll>\n",
+        "RewriteCond": f"RewriteEngine On\nRewriteCond %{{REMOTE_ADDR}} ={OFFICE}\nRewriteRule .* - [F]\n",
+        "none": "",
+    }
+    apache.write("open/d.html", "<title>quincunx pattern</title><p>quincunx</p>")
+    if rules[rule]:
+        apache.write("open/.htaccess", rules[rule])
+    apache.start()
+    bench = make(apache, remember_seconds=0.0)
+    bench.crawl()
+    settings = replace(bench.settings, serve=Serve(trusted_proxies=("127.0.0.1",)))
+    follow.catch_up(bench.store)
+    portal = TestClient(application(bench.store, settings), client=("127.0.0.1", 5000))
+    assert set(bench.listed()) == {"open/d.html"}  # in lists, where the server is asked for each client
+    record = f"/record?id={apache.url}/open/d.html"
+    sitemap = re.findall("<loc>(.*?)</loc>", portal.get("/portal-sitemap.xml").text)[-1]
+
+    def shown() -> list[bool]:
+        answers = [
+            portal.get(path, headers={"X-Forwarded-For": OFFICE}).text
+            for path in ("/?q=quincunx", "/api/search?q=quincunx", "/feed.atom?q=quincunx", record, sitemap)
+        ]
+        return ["quincunx pattern" in one for one in answers[:-1]] + ["%2Fopen%2Fd.html" in answers[-1]]
+
+    assert shown() == [rule == "none"] * 5
+    if rule != "none":
+        (apache.root / "open/.htaccess").unlink()
+        bench.crawl()
+        assert shown() == [True] * 5

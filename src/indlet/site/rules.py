@@ -84,6 +84,7 @@ class RulesMet:
     def __init__(self, site: Site) -> None:
         self._root = Path(site.root)
         self.states: dict[str, str] = {}
+        self.selective = site.always_ask  # whether a rule may refuse one client what others get
         self._by_address: dict[str, set[str]] = {}
         for file in rules_for_all(site):
             self._note(file, str(file))
@@ -94,6 +95,7 @@ class RulesMet:
     def _note(self, file: Path, name: str) -> None:
         if state := _state(file):
             self.states[name] = state
+            self.selective = self.selective or _is_selective(str(file), state)
             if (found := _addresses(str(file), state)) is not None:
                 self._by_address[name] = found
 

@@ -61,7 +61,8 @@ def adopt_renamed(store: Store, settings: Settings) -> None:
     folder, that is no longer there: it was given another name or address."""
     names = {site_name(site) for site in settings.site}
     with store.read() as view:
-        known = {one.name: one for one in view.origins("hierarchy") if one.audience is Audience.FILTERED}
+        audiences = Audience.FILTERED, Audience.SELECTIVE
+        known = {one.name: one for one in view.origins("hierarchy") if one.audience in audiences}
     dropped = {name: one for name, one in known.items() if name not in names}
     for site in settings.site:
         name = site_name(site)

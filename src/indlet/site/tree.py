@@ -99,7 +99,7 @@ class SiteTree:
         return self._files.identity()
 
     def facts(self) -> JsonObject:
-        return {"rules": self._met.states, BELIEVED: self._believed}
+        return {"rules": self._met.states, "selective": self._met.selective, BELIEVED: self._believed}
 
     def close(self) -> None:
         self._files.close()

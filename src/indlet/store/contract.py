@@ -31,6 +31,7 @@ class Audience(Enum):
     PUBLIC = "public"  # everybody
     RESTRICTED = "restricted"  # those whom rules of access let in
     FILTERED = "filtered"  # everybody to whom a record filter does not refuse them
+    SELECTIVE = "selective"  # the same, where a rule may refuse records to some clients
     GUARDED = "guarded"  # those to whom a record filter shows them, one by one
     OPERATIONAL = "operational"  # nobody: a folder that is written to, whose name is a path of this machine
 
@@ -63,7 +64,11 @@ class Origin:
             return Audience.GUARDED
         if rules.get("networks") or rules.get("tokens"):
             return Audience.RESTRICTED
-        return Audience.FILTERED if self.kind == "hierarchy" and self.settings.get("url") else Audience.PUBLIC
+        if self.kind != "hierarchy" or not self.settings.get("url"):
+            return Audience.PUBLIC
+        # Before its first complete crawl nobody knows the rules.
+        is_selective = self.state.get("selective", "rules" not in self.state)
+        return Audience.SELECTIVE if is_selective else Audience.FILTERED
 
 
 class FileState(NamedTuple):

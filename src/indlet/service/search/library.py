@@ -592,7 +592,7 @@ class Library:
         if self._restricted is None:
             return False
         audience = origin.audience
-        if audience in (Audience.GUARDED, Audience.OPERATIONAL):
+        if audience in (Audience.SELECTIVE, Audience.GUARDED, Audience.OPERATIONAL):
             return True
         unknown = audience is not Audience.PUBLIC
         learned = (origin.kind, str(origin.settings.get("learned_from", "")))
