@@ -15,6 +15,7 @@ from indlet.cluster.copying import copy_store
 from indlet.errors import StoreError
 from indlet.model import Failure, Record
 from indlet.store import FileState, Store, open_store
+from indlet.store.kept_tables import COUNTERS, LEFT_OUT, LeftOut
 
 MANY = 2500
 
@@ -53,6 +54,7 @@ def fill(store: Store, clock: Clock) -> None:
         tx.fail(origin, Failure("oai:x.org:7", "harvest", "no\0title", b"<x"), due=5)
         tx.state(origin, {"token": "t"})
         tx.meta("policy", "{}")
+        tx.upsert(LEFT_OUT, [LeftOut(origin, 0, "a/b", "no\0text")])
     store.secret("tokens")
 
 
@@ -62,7 +64,7 @@ def whole(store: Store) -> list[object]:
             list(view.changes()), view.origins(), view.sets(), view.set_names(), view.runs(),
             view.datestamps(), [f._replace(reason=f.reason.replace("\0", "\ufffd")) for f in view.failures()],
             [list(view.files(o.id)) for o in view.origins()], view.meta("policy"), view.meta("tokens"),
-            view.count(set_spec="a"), view.meta("seq"),
+            view.count(set_spec="a"), view.select(COUNTERS), [one.path for one in view.select(LEFT_OUT)],
         ]  # fmt: skip
 
 

@@ -18,6 +18,8 @@ from indlet.store.tables import COLUMNS
 
 pytestmark = pytest.mark.skipif(not on_postgresql(), reason=f"needs PostgreSQL: {KIND}=postgresql")
 psycopg = pytest.importorskip("psycopg")
+from tests.store.old_values import VALUES, assert_moved  # noqa: E402
+
 from indlet.cluster.postgresql.migrations import first_schema  # noqa: E402
 from indlet.cluster.postgresql.store import PostgresStore  # noqa: E402
 
@@ -54,6 +56,18 @@ def sessions(server: PostgresServer, statement: str) -> None:
             "WHERE pid != pg_backend_pid() AND application_name = 'indlet' AND query LIKE %s",
             (statement,),
         )
+
+
+def test_values_of_an_older_store_become_rows_of_tables(server: PostgresServer) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        first_schema(connection)
+        connection.execute("CREATE TABLE indlet_schema (version integer NOT NULL)")
+        connection.execute("INSERT INTO indlet_schema VALUES (1)")
+        for key, value in VALUES.items():
+            form = value if isinstance(value, bytes) else str(value).encode()
+            connection.execute("INSERT INTO meta VALUES (%s, %s, %s)", (key, type(value).__name__, form))
+    with open_store(server.url) as store, store.read() as view:
+        assert_moved(view)
 
 
 def test_nothing_gets_another_datestamp_by_an_upgrade(server: PostgresServer) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import orjson
 import pytest
 import uvicorn
 from lxml import etree
@@ -32,7 +31,7 @@ from indlet.service.harvest.progress import Progress
 from indlet.service.harvest.run import Run, RunOptions
 from indlet.service.pipeline import harvest_all
 from indlet.settings import Crawl, Harvest, Hierarchy, Node, Settings, Source
-from indlet.store import Store, open_store
+from indlet.store import Store, desk_sources, open_store
 from indlet.text import Analyzer, policy_of
 
 Held = dict[str, tuple[bytes, bytes | None]]
@@ -447,7 +446,7 @@ def test_a_source_that_is_harvested_keeps_the_records_before_one_that_was_once(
     with two.store.read() as view, two.store.write() as tx:
         (larc,) = view.origins("source")
         tx.state(larc.id, {**larc.state, "adopted": {"by": "Ada", "at": "2026-01-02T12:00:00Z"}})
-        tx.meta("desk", orjson.dumps({"added": {"again": asdict(added)}}))
+        desk_sources.keep(tx, {"added": {"again": asdict(added)}})
     one.write("a.txt", "flutter of swept wings")
     one.crawl()
     harvest_all(two.store, two.settings, [added], index=False)

@@ -15,7 +15,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from indlet.errors import RemoteError
@@ -172,7 +171,7 @@ def test_a_source_that_never_answered_is_told_also_if_it_was_added_at_the_desk(s
         started = tx.start_run(tx.origin("source", "afrl", {"url": "http://afrl.example.org"}), "harvest")
         tx.note_run(started, {}, "failed")
         added = {"afrl": {"url": "http://afrl.example.org", "every": "1h"}}
-        tx.meta(desk_sources.KEY, orjson.dumps({"added": added}))
+        desk_sources.keep(tx, {"added": added})
     for hours, wanted in ((1, []), (3, ["never harvested in full"])):
         watch(store, Settings(), partial(sum, (time.time(), 3600.0 * hours)))
         with store.read() as view:

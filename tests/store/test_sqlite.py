@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from lxml import etree
 from tests.store.contract.given import listed
+from tests.store.old_values import VALUES, assert_moved
 
 from indlet.errors import SettingsError, StoreError
 from indlet.model import Record, TermVector
@@ -76,6 +77,16 @@ def test_who_only_looks_keeps_no_job_from_beginning(
         with store.job("crawl"):
             assert store.busy("crawl")
     assert not store.busy("crawl")
+
+
+def test_values_of_an_older_store_become_rows_of_tables(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None)) as connection:
+        for step in STEPS[:-1]:
+            step(connection)
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", VALUES.items())
+        connection.execute(f"PRAGMA user_version = {len(STEPS) - 1}")
+    with Store.open(tmp_path) as store, store.read() as view:
+        assert_moved(view)
 
 
 def test_a_store_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from click.testing import CliRunner
 from starlette.testclient import TestClient
@@ -20,6 +19,7 @@ from indlet.errors import SettingsError
 from indlet.settings import Admin, Serve, Settings, User
 from indlet.settings.file import from_mapping
 from indlet.store import Store
+from indlet.store.kept_tables import DESK_LOG, StoredAct
 from indlet.web.admin.desk_log import KEPT, DeskLog
 from indlet.web.auth import Session, hash_password
 
@@ -245,8 +245,8 @@ def test_the_log_is_bounded(tmp_path: Path) -> None:
             log.add("pause", Session("i", 0, "c"), "127.0.0.1", f"source {number}")
         assert [entry.what for entry in log.entries(2)] == ["source 2", "source 1"]
         with store.write() as tx:
-            old = [1.0, "u", "admin", "", "pause", "old", "done"]
-            tx.meta("desk log", orjson.dumps([old] * KEPT))
+            old = (StoredAct(n, 1.0, "u", "admin", "", "pause", "old", "done") for n in range(KEPT))
+            tx.upsert(DESK_LOG, old)
         log.add("pause", Session("i", 0, "c"), "", "the newest")
         assert len(log.entries()) == KEPT and log.entries(1)[0].what == "the newest"
 

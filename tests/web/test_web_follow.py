@@ -21,6 +21,7 @@ from indlet.service.index import follow
 from indlet.service.search.saved_searches import SavedSearch, SavedSearches
 from indlet.settings import Appearance, Notify, Settings
 from indlet.store import Store
+from indlet.store.kept_tables import SAVED_SEARCHES
 from indlet.web.follow import send_digests
 from indlet.web.page import Pages
 from indlet.web.portal import Portal
@@ -101,14 +102,10 @@ def digests(store: Store, settings: Settings, client: TestClient) -> None:
 
 def age(store: Store, seconds: float) -> None:
     """Let time pass for every saved search."""
-    import orjson
-
     with store.write() as tx:
-        kept = orjson.loads(tx.meta_value("saved-searches", b"[]"))
-        for one in kept:
-            one["sent"] -= seconds
-            one["created"] -= seconds
-        tx.meta("saved-searches", orjson.dumps(kept))
+        for one in tx.select(SAVED_SEARCHES):
+            aged = one._replace(sent=one.sent - seconds, created=one.created - seconds)
+            tx.upsert(SAVED_SEARCHES, [aged])
 
 
 def test_a_search_is_confirmed_sent_and_ended(store: Store, settings: Settings, mailbox: Mailbox) -> None:

@@ -26,7 +26,7 @@ def test_sets_go_by_their_names(empty: tuple[Store, TestClient]) -> None:
     assert ">phys:opt<" in client.get("/record/oai:x.org:1").text
     with store.write() as tx:
         tx.name_set(origin, "phys:opt", "Optics & <light>")
-        tx.meta("set_names", 1)
+        tx.count_up("set_names")
     page = client.get("/", params={"q": "wings"}).text
     assert "Optics &amp; &lt;light&gt;" in page
     filtered = client.get("/", params={"q": "wings", "set": "phys:opt"}).text

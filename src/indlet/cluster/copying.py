@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from indlet.errors import StoreError
 from indlet.store.contract import COPYING, Store, View
+from indlet.store.kept_tables import KEPT_TABLES
 from indlet.store.sql_store import TABLES_KEY
 from indlet.store.sql_transaction import SqlTransaction
 from indlet.store.sql_view import Row, SqlView
@@ -22,7 +23,7 @@ from indlet.store.tables import RENEWED, TABLES
 
 _POSITION: Final = "copied"
 _BATCH: Final = 1000
-_OURS: Final = (COPYING, _POSITION, TABLES_KEY, "answered")  # an answer during the copy changes the last one
+_OURS: Final = (COPYING, _POSITION, TABLES_KEY)
 
 
 class Copied(NamedTuple):
@@ -111,7 +112,8 @@ def _unchanged(view: SqlView, now: SqlView) -> bool:
     """Whether nothing was committed between two snapshots: each run leaves a trace in one of these."""
     if now.last_seq() != view.last_seq() or now.metas() != view.metas():
         return False
-    return all(list(now.rows(name)) == list(view.rows(name)) for name in ("origins", "runs", "failures"))
+    names = ("origins", "runs", "failures", *(table.name for table in KEPT_TABLES))
+    return all(list(now.rows(name)) == list(view.rows(name)) for name in names)
 
 
 def _plain(row: Row) -> Row:

@@ -35,7 +35,7 @@ def watch(store: Store, settings: Settings, now: Callable[[], float] = time.time
     """
     asked = source_ranks(store, settings)
     with store.read() as view:
-        kept = desk_sources.read(view.meta(desk_sources.KEY))
+        kept = desk_sources.read(view)
         intervals = {name: str(raw.get("every", "")) for name, raw in kept["added"].items()}
         for name, source in sources_in_file(settings, kept).items():
             changed = kept["changed"].get(desk_sources.name_in_file(kept, name), {})

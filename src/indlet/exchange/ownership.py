@@ -13,8 +13,8 @@ from indlet.errors import StoreError
 from indlet.model import JsonObject, Record, Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import version_of
-from indlet.provider.withdrawn import keep_withdrawn, withdrawn, withdrawn_now
 from indlet.store import Origin, Store
+from indlet.store.kept_tables import WITHDRAWN, WithdrawnMark
 
 
 class Adoption(NamedTuple):
@@ -78,8 +78,8 @@ def withdraw(store: Store, identifier: str, by: str) -> str:
             )
             tx.put(origin.id, [gone])
         else:
-            path, marks = properties.get("path", ""), withdrawn_now(tx, origin.id)
-            keep_withdrawn(tx, origin.id, marks | {identifier: {"by": by, "at": now, "path": path}})
+            path = str(properties.get("path", ""))
+            tx.upsert(WITHDRAWN, [WithdrawnMark(origin.id, identifier, by, now, path)])
             tx.delete(origin.id, [identifier])
     return origin.name
 
@@ -88,15 +88,13 @@ def restore(store: Store, identifier: str) -> str:
     """Take the mark off a record of this node's own; the next crawl brings it back."""
     with store.read() as view:
         for origin in view.origins("hierarchy"):
-            if identifier in withdrawn(view, origin.id):
+            if marks := view.select(WITHDRAWN, origin=origin.id, identifier=identifier):
                 break
         else:
             raise StoreError(f"{identifier!r} is not marked as deleted here; nothing was changed")
     with store.write() as tx:
-        marks = withdrawn_now(tx, origin.id)
-        path = str(marks.pop(identifier, {}).get("path", ""))
-        keep_withdrawn(tx, origin.id, marks)
-        tx.drop_files(origin.id, [path])  # so that it is read again
+        tx.remove(WITHDRAWN, origin=origin.id, identifier=identifier)
+        tx.drop_files(origin.id, [mark.path for mark in marks])  # so that it is read again
     return origin.name
 
 
@@ -104,11 +102,11 @@ def marked(store: Store) -> list[JsonObject]:
     """The records of this node's own that are marked as deleted, the latest first."""
     with store.read() as view:
         found = [
-            {**mark, "identifier": identifier}
+            {"by": mark.marked_by, "at": mark.at, "path": mark.path, "identifier": mark.identifier}
             for origin in view.origins("hierarchy")
-            for identifier, mark in withdrawn(view, origin.id).items()
+            for mark in view.select(WITHDRAWN, origin=origin.id)
         ]
-    return sorted(found, key=lambda mark: str(mark.get("at", "")), reverse=True)
+    return sorted(found, key=lambda mark: str(mark["at"]), reverse=True)
 
 
 @contextlib.contextmanager

@@ -11,8 +11,6 @@ import re
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-import orjson
-
 from indlet.errors import SettingsError
 from indlet.model import JsonObject
 from indlet.node import job_entries
@@ -133,7 +131,7 @@ class SourceList:
     def decided(self) -> JsonObject:
         """What was decided at the desk (`desk_sources.read`)."""
         with self._store.read() as view:
-            return desk_sources.read(view.meta(desk_sources.KEY))
+            return desk_sources.read(view)
 
     def keeping(self) -> Decisions:
         """The same, to be changed."""
@@ -169,10 +167,10 @@ class Decisions:
 
     def __enter__(self) -> JsonObject:
         self.tx = self._writing.__enter__()
-        self._kept = desk_sources.read(self.tx.meta_value(desk_sources.KEY, None))
+        self._kept = desk_sources.read(self.tx)
         return self._kept
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is None:
-            self.tx.meta(desk_sources.KEY, orjson.dumps(self._kept))
+            desk_sources.keep(self.tx, self._kept)
         self._writing.__exit__(*error)

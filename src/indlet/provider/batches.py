@@ -13,8 +13,8 @@ from indlet.provider.crawl import Work
 from indlet.provider.echoes import Echoes
 from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
-from indlet.provider.withdrawn import withdrawn_now
 from indlet.store import FileState, Store, Transaction, View
+from indlet.store.kept_tables import WITHDRAWN
 
 BATCH_RESOURCES = 500
 BATCH_RECORDS = 5000
@@ -123,7 +123,9 @@ class Batches:
                     done.append(result)
         with self._store.write() as tx:
             # As it is now: somebody may have marked a record while its file was read.
-            if marked := {i for origin in self._origins for i in withdrawn_now(tx, origin)}:
+            if marked := {
+                mark.identifier for origin in self._origins for mark in tx.select(WITHDRAWN, origin=origin)
+            }:
                 for result in batch:
                     result.records = [r for r in result.records if r.identifier not in marked]
             written = self._put(tx, batch)

@@ -23,11 +23,11 @@ from indlet.formats.record import Broken, MetadataFormat
 from indlet.model import Metadata, Record
 from indlet.oai.xml import element
 from indlet.store import Store, Transaction, View
+from indlet.store.kept_tables import ECHO_CLAIMS, LONGEST_KEY, WRITTEN_ECHOES, EchoClaim
 
 CLAIM: Final = "origin_identifier"  # property of a record that names another repository's identifier
 _IDENTIFIER = re.compile(r"oai:([^\s:]+):\S+")
 _IN_MARC = re.compile(rb"""(?:tag=["']001["']>|>\(OAI\))(oai:[^<>\s]{1,1000})<""")
-_WRITTEN: Final = "written:"  # with an echo key: the identifier of the record that was written so
 _LEAST: Final = 3  # elements without which a record is not told from others by what it says
 _UNDECIDED: Final = 20_000  # records that are looked at again at the end of each crawl
 
@@ -55,7 +55,7 @@ def echo_key(metadata: Metadata) -> str:
     said = {name: sorted(values) for name, values in metadata.items() if name not in ("rights", "identifier")}
     if len(said) < _LEAST or "title" not in said:
         return ""
-    return _WRITTEN + blake2b(orjson.dumps(said, option=orjson.OPT_SORT_KEYS), digest_size=12).hexdigest()
+    return blake2b(orjson.dumps(said, option=orjson.OPT_SORT_KEYS), digest_size=12).hexdigest()
 
 
 def echo_key_of_file(data: bytes, metadata: MetadataFormat, table: Crosswalk) -> str:
@@ -80,9 +80,10 @@ class Echoes:
     def __init__(self, store: Store, origin: int, catalogue: bool) -> None:
         """`catalogue`: the origin is the export of a catalogue, which may hold what was written for it."""
         self._catalogue = catalogue
-        self._meta = f"echoes:{origin}"
+        self._origin = origin
         with store.read() as view:
-            self._undecided: dict[str, str] = orjson.loads(view.meta(self._meta) or b"{}")
+            claims = view.select(ECHO_CLAIMS, origin=origin)
+            self._undecided = {one.identifier: one.claim for one in claims}
             self._sources = [source.id for source in view.origins("source")]
         self._kept = dict(self._undecided)
         self.count = 0
@@ -96,7 +97,8 @@ class Echoes:
                 self.count += 1
                 self._undecided.pop(record.identifier, None)
                 continue
-            if claim and len(self._undecided) < _UNDECIDED:
+            fits = len(record.identifier.encode("utf-8", "replace")) <= LONGEST_KEY
+            if claim and fits and len(self._undecided) < _UNDECIDED:
                 self._undecided[record.identifier] = claim
             own.append(record)
         return own
@@ -104,7 +106,8 @@ class Echoes:
     def _written_as(self, view: View, record: Record) -> str:
         """The identifier of another's record that was written for a catalogue and says the very same."""
         key = echo_key(record.metadata) if self._catalogue else ""
-        return str(view.meta(key) or "") if key else ""
+        found = view.select(WRITTEN_ECHOES, digest=key) if key else []
+        return found[0].identifier if found else ""
 
     def found_since(self, view: View) -> Iterable[str]:
         """Records that were taken for the library's own until their origin was harvested."""
@@ -114,9 +117,11 @@ class Echoes:
         return found
 
     def keep(self, tx: Transaction) -> None:
-        if self._undecided != self._kept:
-            tx.meta(self._meta, orjson.dumps(self._undecided))
-            self._kept = dict(self._undecided)
+        changed = self._undecided.items() - self._kept.items()
+        tx.upsert(ECHO_CLAIMS, [EchoClaim(self._origin, own, claim) for own, claim in changed])
+        for own in self._kept.keys() - self._undecided.keys():
+            tx.remove(ECHO_CLAIMS, origin=self._origin, identifier=own)
+        self._kept = dict(self._undecided)
 
     def _is_held(self, view: View, claim: str) -> bool:
         return bool(self._sources) and view.get(claim, self._sources) is not None

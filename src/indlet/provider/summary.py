@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import orjson
-
 from indlet.provider.crawl import NAMED, Survey
 from indlet.provider.hierarchy import shown
 from indlet.store import Transaction, View
+from indlet.store.kept_tables import LEFT_OUT, LeftOut
 
 
 @dataclass
@@ -61,14 +60,16 @@ class Summary:
 
 def keep_left_out(tx: Transaction, origin: int, found: Survey) -> None:
     """Note in the store what a crawl left out, and why."""
-    told = orjson.dumps(sorted(found.left_out))
-    if tx.meta_value(f"left-out:{origin}", b"") != told:
-        tx.meta(f"left-out:{origin}", told)
+    rows = [LeftOut(origin, n, path, why) for n, (path, why) in enumerate(sorted(found.left_out))]
+    known = tx.select(LEFT_OUT, origin=origin)
+    tx.upsert(LEFT_OUT, set(rows) - set(known))
+    for row in known[len(rows) :]:
+        tx.remove(LEFT_OUT, origin=origin, number=row.number)
 
 
 def left_out_of(view: View, origin: int) -> list[tuple[str, str]]:
     """(path, reason) of what the last crawl left out."""
-    return [(where, reason) for where, reason in orjson.loads(view.meta(f"left-out:{origin}") or b"[]")]
+    return [(row.path, row.reason) for row in view.select(LEFT_OUT, origin=origin)]
 
 
 Report = Callable[[Summary], None]

@@ -46,7 +46,7 @@ def known_sources(store: Store, settings: Settings) -> list[Source]:
     configured = configured_sources(store, settings)
     with store.read() as view:
         added = desk_sources.added(view)
-        paused = desk_sources.read(view.meta(desk_sources.KEY))["paused"]
+        paused = desk_sources.read(view)["paused"]
     found = {**{name: replace(source, name=name) for name, source in added.items()}, **configured}
     return [replace(source, paused=paused.get(name, source.paused)) for name, source in found.items()]
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
 from indlet.model import Failure, JsonMapping, JsonObject, Packed, Record, Stored, TermVector
+from indlet.store.kept_tables import KeptTable, R
 
 Clock = Callable[[], float]
 COPYING: Final = "copying"  # a key of `meta`: the identity of the store that is being copied into this one
@@ -457,6 +458,11 @@ class GrantList(Protocol):
         """Those of the places in lists that grants gave."""
 
 
+class TableReader(Protocol):
+    def select(self, table: KeptTable[R], **equal: int | str) -> list[R]:
+        """The rows of a table, in the order of its key; those whose columns equal these values."""
+
+
 class Meta(Protocol):
     def meta(self, key: str) -> Any:
         """A single value (a number, text or bytes) that was kept under a key; None if none was."""
@@ -464,7 +470,7 @@ class Meta(Protocol):
 
 class View(
     ChangeFeed, RecordLists, RecordLookup, RecordCounts, SetList, Journal, CrawledFiles, WaitingList,
-    DocumentQueue, GrantList, Meta, Protocol,
+    DocumentQueue, GrantList, TableReader, Meta, Protocol,
 ):  # fmt: skip
     """A snapshot: what was committed when it was taken, and nothing later."""
 
@@ -597,6 +603,17 @@ class GrantWriter(Protocol):
         """Bring a grant for some sets up to the records that have changed: they may have left these sets."""
 
 
+class TableWriter(TableReader, Protocol):
+    def upsert(self, table: KeptTable[R], rows: Iterable[R]) -> None:
+        """Enter rows; they replace those of the same key."""
+
+    def count_up(self, name: str) -> None:
+        """Add 1 to a counter (`COUNTERS`)."""
+
+    def remove(self, table: KeptTable[R], **equal: int | str) -> None:
+        """Remove the rows whose columns equal these values."""
+
+
 class MetaWriter(Protocol):
     def meta(self, key: str, value: float | str | bytes) -> None: ...
 
@@ -614,6 +631,7 @@ class Transaction(
     WaitingListWriter,
     DocumentWriter,
     GrantWriter,
+    TableWriter,
     MetaWriter,
     Protocol,
 ):

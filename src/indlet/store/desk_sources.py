@@ -1,29 +1,42 @@
 """What was decided of sources outside the settings file, at the desk or by  indlet harvest URL.
 
-It is one entry of the store, which outlives a restart.
+It outlives a restart.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
-from typing import Final
 
 import orjson
 
 from indlet.model import JsonMapping, JsonObject
 from indlet.settings import Access, Source
-from indlet.store.contract import Transaction, View
+from indlet.store.contract import TableReader, Transaction, View
+from indlet.store.kept_tables import SOURCE_DECISIONS, SourceDecision
 
-KEY: Final = "desk"
 
-
-def read(raw: bytes | str | None) -> JsonObject:
+def read(tables: TableReader) -> JsonObject:
     """By name: sources that were `added`, which ones are `paused`, and what was `changed` of the file's.
 
     Changes are kept under the name that the file has; a new name is one of them, and so is `removed`.
     """
-    kept = orjson.loads(raw) if isinstance(raw, bytes | str) else {}
-    return {part: dict(kept.get(part, {})) for part in ("added", "paused", "changed")}
+    found: JsonObject = {"added": {}, "paused": {}, "changed": {}}
+    for row in tables.select(SOURCE_DECISIONS):
+        found[row.kind][row.name] = orjson.loads(row.detail)
+    return found
+
+
+def keep(tx: Transaction, desk: JsonMapping) -> None:
+    """Store what differs from what is stored."""
+    rows = {
+        SourceDecision(kind, name, orjson.dumps(detail).decode())
+        for kind, sources in desk.items()
+        for name, detail in sources.items()
+    }
+    known = set(tx.select(SOURCE_DECISIONS))
+    for row in known - rows:
+        tx.remove(SOURCE_DECISIONS, kind=row.kind, name=row.name)
+    tx.upsert(SOURCE_DECISIONS, rows - known)
 
 
 def name_in_file(desk: JsonObject, name: str) -> str:
@@ -38,7 +51,7 @@ def name_in_file(desk: JsonObject, name: str) -> str:
 
 def added(view: View) -> dict[str, Source]:
     """The sources that are on the schedule without being in the settings file, by name."""
-    return {name: source_from(raw) for name, raw in read(view.meta(KEY))["added"].items()}
+    return {name: source_from(raw) for name, raw in read(view)["added"].items()}
 
 
 def source_from(raw: JsonMapping) -> Source:
@@ -53,7 +66,7 @@ def source_from(raw: JsonMapping) -> Source:
 
 def add(tx: Transaction, name: str, source: Source) -> None:
     """Put a source on the schedule that a command has harvested; one that is there gets credentials only."""
-    desk = read(tx.meta_value(KEY, None))
+    desk = read(tx)
     kept = desk["added"].setdefault(name, asdict(source))
     kept.update({k: v for k in ("token", "user", "password") if (v := getattr(source, k))})
-    tx.meta(KEY, orjson.dumps(desk))
+    keep(tx, desk)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from indlet.model import Failure, JsonMapping, Packed, Record
 from indlet.store.content import encode_record
 from indlet.store.contract import NO_LIMIT, Clock, FileState
+from indlet.store.kept_tables import ANSWERED, COUNTERS, Counter, KeptTable, R
 from indlet.store.packed import packed, sets_with_parents
 from indlet.store.sql_departures import SqlDeparturesWriter
 from indlet.store.sql_documents import SqlDocumentsWriter
@@ -74,8 +75,8 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
 
     def begin(self) -> None:
         # Earlier versions kept the last answer in the store itself.
-        self._last_datestamp = max(self._newest_datestamp(), int(self.meta_value("answered", 0)))
-        self._first = self._seq = int(self.meta_value("seq", 0))
+        self._last_datestamp = max(self._newest_datestamp(), *(one.value for one in self.select(ANSWERED)), 0)
+        self._first = self._seq = self.counter("seq")
         self._dated = self._first  # up to here records keep the datestamps that they came with
 
     def become_only_writer(self) -> None:
@@ -215,7 +216,7 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
         if self._seq > self._first:
             if self._seq > self._dated:
                 self._date()
-            self.meta("seq", self._seq)
+            self.upsert(COUNTERS, [Counter("seq", self._seq)])
 
     def stamp_again(self) -> None:
         """Date it anew, in a transaction of its own. Others may have committed meanwhile: their changes get
@@ -342,7 +343,16 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
     def drop_files(self, origin: int, paths: Iterable[str]) -> None:
         self._many("DELETE FROM files WHERE origin = ? AND path = ?", [(origin, path) for path in paths])
 
-    # Whole tables, for a copy
+    # Tables
+
+    def counter(self, name: str) -> int:
+        return next((one.value for one in self.select(COUNTERS, name=name)), 0)
+
+    def count_up(self, name: str) -> None:
+        self.upsert(COUNTERS, [Counter(name, self.counter(name) + 1)])
+
+    def upsert(self, table: KeptTable[R], rows: Iterable[R]) -> None:
+        self.load(table.name, list(rows))
 
     def load(self, name: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """Enter rows of a table as they are; those whose key is there already replace them."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from indlet.model import JsonMapping
 from indlet.store.contract import Clock, StoredAlert, Withheld
+from indlet.store.kept_tables import KeptTable, R
 
 Row = tuple[Any, ...]
 SqlValue = None | bool | int | float | str | bytes
@@ -35,11 +36,23 @@ SCHEMA: Final = (
 )
 
 
-class SqlWaitingView:
-    """The part of a snapshot that tells what waits."""
+class SqlTableReader:
+    """Reads rows of small tables."""
 
     @abstractmethod
     def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]: ...
+
+    def select(self, table: KeptTable[R], **equal: int | str) -> list[R]:
+        rows = self._all(
+            f"SELECT {', '.join(table.columns)} FROM {table.name} WHERE {_condition(equal)} "
+            f"ORDER BY {', '.join(table.key)}",
+            list(equal.values()),
+        )
+        return [table.row(*row) for row in rows]
+
+
+class SqlWaitingView(SqlTableReader):
+    """The part of a snapshot that tells what waits."""
 
     def live(self, origin: int, identifiers: Sequence[str]) -> set[str]:
         found = set[str]()
@@ -79,19 +92,19 @@ class SqlWaitingView:
         ]
 
 
-class SqlWaitingWriter:
+class SqlWaitingWriter(SqlTableReader):
     """The part of a transaction that makes things wait, and lets them go."""
 
     _clock: Clock
-
-    @abstractmethod
-    def _all(self, statement: str, values: Sequence[SqlValue] = ()) -> list[Row]: ...
 
     @abstractmethod
     def _run(self, statement: str, values: Sequence[SqlValue] = ()) -> None: ...
 
     @abstractmethod
     def _many(self, statement: str, rows: Sequence[Sequence[SqlValue]]) -> None: ...
+
+    def remove(self, table: KeptTable[R], **equal: int | str) -> None:
+        self._run(f"DELETE FROM {table.name} WHERE {_condition(equal)}", list(equal.values()))
 
     def withhold(self, origin: int, deletions: Mapping[str, JsonMapping]) -> None:
         now = int(self._clock())
@@ -133,6 +146,10 @@ class SqlWaitingWriter:
             (int(self._clock()), by, alert),
         )
         return bool(rows)
+
+
+def _condition(equal: Mapping[str, int | str]) -> str:
+    return " AND ".join(f"{column} = ?" for column in equal) or "TRUE"
 
 
 def _withheld(rows: Iterable[Row]) -> list[Withheld]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from indlet.store.contract import DocumentState, FileState
+from indlet.store.kept_tables import KEPT_TABLES
 
 # What a transaction writes of a record.
 COLUMNS: Final = (
@@ -42,9 +43,10 @@ TABLES: Final = {
     "grants": _table("id", "id path origin key shows base followed"),
     "grant_records": _table("grant_id record", "grant_id record seq state sets"),
     "runs": _table("id", "id origin kind started finished outcome detail"),
+    **{kept.name: Table(kept.key, kept.columns, kept.key) for kept in KEPT_TABLES},
 }  # fmt: skip
 # Small beside the records, and taken anew at the end of each copy.
 RENEWED: Final = (
     "runs", "withheld", "alerts", "failures", "files", "documents", "membership", "departures", "sets",
-    "ticks", "grant_records", "grants",
+    "ticks", "grant_records", "grants", *(kept.name for kept in KEPT_TABLES),
 )  # fmt: skip

@@ -18,7 +18,6 @@ from ipaddress import ip_network
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-import orjson
 from starlette.requests import Request
 
 from indlet.errors import SettingsError
@@ -26,13 +25,13 @@ from indlet.provider.serve.access import client_address, forwarded, trusted_prox
 from indlet.provider.serve.hosts import LOCAL_NAMES, host_of
 from indlet.settings import ROLES, Settings
 from indlet.store import Store
+from indlet.store.kept_tables import ENDED_SESSIONS, EndedSession
 
 # 2^15 * 8 * 128 bytes = 32 MB and some 0.1 s for each guess.
 _N, _R, _P = 2**15, 8, 1
 COOKIE: Final = "indlet_session"
 DEVICE: Final = "indlet_device"
 _FORGET: Final = 3600.0  # seconds after which failures no longer count
-_ENDED: Final = "ended sessions"
 _HEAR: Final = 2.0  # seconds after which a session that another node has ended is ended here
 _SKEW: Final = 3600.0  # seconds by which clocks of nodes may differ
 ADMIN: Final = "admin"  # whose password is that of the section [admin]
@@ -313,14 +312,13 @@ def over_https(request: Request, settings: Settings) -> bool:
 def ended_sessions(store: Store) -> dict[str, float]:
     """The sessions that were signed out, as the store keeps them."""
     with store.read() as view:
-        raw = view.meta(_ENDED)
-    return {str(i): float(until) for i, until in orjson.loads(raw).items()} if raw else {}
+        return {row.session: row.until for row in view.select(ENDED_SESSIONS)}
 
 
 def keep_ended_sessions(store: Store, ended: dict[str, float]) -> None:
     """Beside those that other nodes have ended, as long as they matter."""
     with store.write() as tx:
-        raw = tx.meta_value(_ENDED, None)
-        others = orjson.loads(raw) if raw else {}
-        now = time.time()
-        tx.meta(_ENDED, orjson.dumps({i: end for i, end in others.items() if end > now - _SKEW} | ended))
+        for row in tx.select(ENDED_SESSIONS):
+            if row.until <= time.time() - _SKEW:
+                tx.remove(ENDED_SESSIONS, session=row.session)
+        tx.upsert(ENDED_SESSIONS, map(EndedSession._make, ended.items()))

@@ -19,6 +19,7 @@ from indlet.model import Record, TermVector
 from indlet.provider.serve.scope import Scope
 from indlet.settings import Access, Hierarchy, LibraryFolder, Source, VirtualRepository
 from indlet.settings.file import from_mapping
+from indlet.store.kept_tables import COUNTERS
 
 Held = dict[str, tuple[str, ...] | None]  # identifier -> title and sets; None: deleted
 
@@ -365,12 +366,12 @@ def test_a_record_that_leaves_a_set_and_then_the_repository_is_deleted_in_that_s
 def test_nothing_is_written_where_nothing_changes(two: Provider) -> None:
     Harvester().harvest(two)
     with two.store.read() as view:
-        seq = view.meta("seq")
+        seq = view.select(COUNTERS)
     two.configure(two.settings)
     Harvester().harvest(two)
     Harvester(token="sesame").harvest(two)
     with two.store.read() as view:
-        assert view.meta("seq") == seq and view.grants("") == []
+        assert view.select(COUNTERS) == seq and view.grants("") == []
 
 
 def test_an_upgrade_dates_nothing_again(two: Provider) -> None:

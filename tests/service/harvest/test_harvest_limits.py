@@ -30,6 +30,7 @@ from indlet.service.search import statistics
 from indlet.settings import Source
 from indlet.settings.file import from_mapping
 from indlet.store import Store, open_store
+from indlet.store.kept_tables import CREDENTIALS, Credentials
 from indlet.store.sqlite.migrations import STEPS, credentials_out_of_urls
 from indlet.store.sqlite.store import SqliteStore
 from indlet.text import Analyzer, Policy
@@ -142,7 +143,7 @@ def test_stored_credentials_go_only_to_the_server_that_they_were_given_for(tmp_p
             origin = view.origins("source")[0].id
         with store.write() as tx:
             tx.origin("source", "repo", {"url": first.url})
-            tx.meta(f"credentials:{origin}", json.dumps(["me", PASSWORD]))
+            tx.upsert(CREDENTIALS, [Credentials(origin, "me", PASSWORD, "")])
         harvest(store, other.url)
         assert set(seen) == {None}
 
@@ -163,7 +164,7 @@ def test_an_older_store_is_cleaned_when_it_is_opened(tmp_path: Path) -> None:
     assert PASSWORD in everything(tmp_path)
     with open_store(tmp_path) as store, store.read() as view:
         assert view.origins("source")[0].settings == {"url": "http://127.0.0.1:9/oai"}
-        assert view.meta(f"credentials:{origin}") == json.dumps(["me", PASSWORD])
+        assert view.select(CREDENTIALS) == [Credentials(origin, "me", PASSWORD, "")]
     assert PASSWORD not in everything(tmp_path)
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from tests.store.contract.given import Clock, Make, listed, record
@@ -17,6 +17,7 @@ from tests.store.contract.given import Clock, Make, listed, record
 from indlet.errors import StoreError
 from indlet.model import Failure, Record
 from indlet.store import FileState, Store, open_store
+from indlet.store.kept_tables import COUNTERS, KEPT_TABLES, LEFT_OUT, Counter, LeftOut
 
 WRITERS, BATCHES = 4, 12
 
@@ -179,6 +180,32 @@ def test_odd_text_is_no_crash(store: Store) -> None:
         assert [url for *_, url in view.addresses(10)] == ["http://x/\0"]
         (stored,) = view.changes()
         assert stored.record.metadata == {"title": ["a\0b"]}
+
+
+def test_rows_of_small_tables_are_replaced_and_removed_one_by_one(store: Store) -> None:
+    with store.write() as tx:
+        tx.upsert(LEFT_OUT, [LeftOut(origin, n, f"p{n}", "") for origin in (1, 2) for n in (1, 0)])
+        tx.upsert(LEFT_OUT, [LeftOut(1, 0, "other", "why")])
+        tx.remove(LEFT_OUT, origin=2, number=1)
+        tx.count_up("set_names")
+        tx.count_up("set_names")
+        assert tx.select(LEFT_OUT, origin=2) == [LeftOut(2, 0, "p0", "")]
+    with store.read() as view:
+        assert view.select(LEFT_OUT, origin=1) == [LeftOut(1, 0, "other", "why"), LeftOut(1, 1, "p1", "")]
+        assert view.select(COUNTERS, name="set_names") == [Counter("set_names", 2)]
+    with store.write() as tx:
+        tx.remove(LEFT_OUT)
+        assert tx.select(LEFT_OUT) == []
+
+
+def test_every_small_table_keeps_a_row_of_its_type(store: Store) -> None:
+    samples: dict[type, object] = {int: 2**40, float: 0.5, str: "é", bytes: b"\0"}
+    for table in KEPT_TABLES:
+        row = table.row(*(samples[kind] for kind in get_type_hints(table.row).values()))
+        with store.write() as tx:
+            tx.upsert(table, [row])
+        with store.read() as view:
+            assert row in view.select(table)
 
 
 def test_single_values_keep_their_type(store: Store) -> None:

@@ -11,6 +11,8 @@ from psycopg import errors
 
 from indlet.errors import StoreError
 from indlet.store.content import encode_content
+from indlet.store.kept_tables import ANSWERED, KEPT_TABLES
+from indlet.store.old_values import moved_values
 from indlet.store.sql_departures import SCHEMA as DEPARTURES
 from indlet.store.sql_documents import SCHEMA as DOCUMENTS
 from indlet.store.sql_grants import SCHEMA as GRANTS
@@ -86,6 +88,24 @@ def compressed_content(connection: Connection) -> None:
         last = rows[-1][0]
 
 
+def tables_of_values(connection: Connection) -> None:
+    """What was rewritten whole as values of `meta` has tables."""
+    types = {int: "bigint", float: "double precision", str: 'text COLLATE "C"', bytes: "bytea"}
+    for table in (ANSWERED, *KEPT_TABLES):
+        connection.execute(table.definition(types).encode())
+    values = {
+        key: value if kind == "bytes" else value.decode()
+        for key, kind, value in connection.execute("SELECT key, kind, value FROM meta").fetchall()
+    }
+    keys, tables = moved_values(values)
+    for name, rows in tables.items():
+        clean = [[v.replace("\0", "\ufffd") if isinstance(v, str) else v for v in row] for row in rows]
+        with connection.cursor() as cursor:
+            insert = f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(rows[0]))}) ON CONFLICT DO NOTHING"
+            cursor.executemany(insert.encode(), clean)
+    connection.execute("DELETE FROM meta WHERE key = ANY(%s)", (keys,))
+
+
 # One function a version. Append only.
 STEPS: tuple[Callable[[Connection], None], ...] = (
     first_schema,
@@ -96,6 +116,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     departures,
     documents,
     compressed_content,
+    tables_of_values,
 )
 
 

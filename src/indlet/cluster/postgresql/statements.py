@@ -12,6 +12,7 @@ import psycopg
 
 from indlet.model import Failure, JsonObject
 from indlet.store.contract import Clock
+from indlet.store.kept_tables import LONGEST_KEY
 from indlet.store.sql_departures import Move
 from indlet.store.sql_transaction import KEY, SERVED, Dated, SqlTransaction, replaced
 from indlet.store.sql_view import Row, SqlValue, SqlView
@@ -19,8 +20,6 @@ from indlet.store.tables import COLUMNS
 
 Connection = psycopg.Connection[Row]
 _FETCHED: Final = 1000  # rows of one answer
-# A row of an index takes 2,704 bytes; longer keys fit only if they happen to compress well.
-LONGEST_KEY: Final = 2600
 # What a record brings, in the order of `Packed`, with the types by which COPY carries it.
 _TYPES: Final = {
     "identifier": "text", "deleted": "int2", "sets": "text", "language": "text", "length": "int4",
@@ -63,19 +62,16 @@ SHOWN: Final = (
     "SELECT extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_xact_replay_timestamp(), "
     "to_timestamp((SELECT max(datestamp) FROM ticks)), to_timestamp(0)) ELSE clock_timestamp() END)::float8"
 )
-ANSWERED: Final = (
-    "(SELECT coalesce(max(convert_from(value, 'UTF8')::bigint), 0) FROM meta WHERE key = 'answered')"
-)
+ANSWERED: Final = "(SELECT coalesce(max(value), 0)::bigint FROM answered)"
 # By itself, without the lock of writers: an answer waits for no commit, and no commit for an answer.
 NOTE_ANSWER: Final = (
-    "INSERT INTO meta VALUES ('answered', 'int', convert_to(%(second)s::text, 'UTF8')) "
-    "ON CONFLICT (key) DO UPDATE SET kind = excluded.kind, value = excluded.value "
-    "WHERE convert_from(meta.value, 'UTF8')::bigint < %(second)s"
+    "INSERT INTO answered VALUES ('answered', %(second)s) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE answered.value < excluded.value"
 )
 _SECOND: Final = f"SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint, {ANSWERED})"
 _BEGIN: Final = (
     "SELECT (SELECT max(datestamp) FROM ticks), "
-    "(SELECT convert_from(value, 'UTF8') FROM meta WHERE key = 'seq'), "
+    "(SELECT value FROM counters WHERE name = 'seq'), "
     f"extract(epoch FROM clock_timestamp())::float8, {ANSWERED}"
 )
 

@@ -30,6 +30,7 @@ from indlet.errors import SettingsError, StoreError, StoreUnavailable
 from indlet.model import JsonObject
 from indlet.settings import Settings
 from indlet.store.contract import Clock, Transaction, View
+from indlet.store.kept_tables import ANSWERED, COUNTERS
 from indlet.store.private import keep_private
 from indlet.store.sql_store import SqlStore
 
@@ -96,7 +97,7 @@ class PostgresStore(SqlStore):
 
     def last_answer(self) -> int:
         with self.read() as view:
-            return int(view.meta("answered") or 0)
+            return max((one.value for one in view.select(ANSWERED)), default=0)
 
     @classmethod
     def open(
@@ -215,7 +216,8 @@ class PostgresStore(SqlStore):
 
     def check(self) -> list[str]:
         with self.read() as view:
-            newest, counter, stamps = view.last_seq(), view.meta("seq") or 0, [s for *_, s in _ticks(view)]
+            newest, stamps = view.last_seq(), [s for *_, s in _ticks(view)]
+            counter = sum(one.value for one in view.select(COUNTERS, name="seq"))
         problems = []
         if counter < newest:
             problems.append(f"the counter of changes stands at {counter}, and there is a change {newest}")

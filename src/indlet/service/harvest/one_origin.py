@@ -73,7 +73,7 @@ def sources_in_file(settings: Settings, desk: JsonObject) -> dict[str, Source]:
 def configured_sources(store: Store, settings: Settings) -> dict[str, Source]:
     """The sources of the settings file (`sources_in_file`), with what the desk of a store decided."""
     with store.read() as view:
-        return sources_in_file(settings, desk_sources.read(view.meta(desk_sources.KEY)))
+        return sources_in_file(settings, desk_sources.read(view))
 
 
 def keep_renamed(store: Store, settings: Settings) -> None:
@@ -84,11 +84,11 @@ def keep_renamed(store: Store, settings: Settings) -> None:
     added at the desk.
     """
     with store.read() as view:
-        desk = desk_sources.read(view.meta(desk_sources.KEY))
+        desk = desk_sources.read(view)
         if not list(_new_names(view, sources_in_file(settings, desk), desk)):
             return
     with permit_to_decide(store), store.read() as view, store.write() as tx:
-        desk = desk_sources.read(tx.meta_value(desk_sources.KEY, None))
+        desk = desk_sources.read(tx)
         for origin, name in list(_new_names(view, sources_in_file(settings, desk), desk)):
             if not rename_source(view, tx, origin, name):
                 continue
@@ -99,7 +99,7 @@ def keep_renamed(store: Store, settings: Settings) -> None:
             if changed is not None:
                 changed.pop("name", None)  # the file has the last word
                 desk["changed"].setdefault(name, changed)
-        tx.meta(desk_sources.KEY, orjson.dumps(desk))
+        desk_sources.keep(tx, desk)
 
 
 def _new_names(view: View, named: Mapping[str, Source], desk: JsonObject) -> Iterator[tuple[Origin, str]]:
@@ -174,7 +174,7 @@ def source_ranks(store: Store, settings: Settings) -> dict[str, int]:
     A paused one is not among them.
     """
     with store.read() as view:
-        kept = desk_sources.read(view.meta(desk_sources.KEY))
+        kept = desk_sources.read(view)
     found = {name: (1, bool(raw.get("paused"))) for name, raw in kept["added"].items()}
     found |= {name: (0, source.paused) for name, source in sources_in_file(settings, kept).items()}
     return {name: rank for name, (rank, paused) in found.items() if not kept["paused"].get(name, paused)}

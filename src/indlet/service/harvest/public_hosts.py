@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
-
-import orjson
 
 from indlet.net.reach import KnownPublic
 from indlet.store import Store
-
-_META: Final = "public hosts"
+from indlet.store.kept_tables import PUBLIC_HOSTS, PublicHost
 
 
 def known_public(store: Store) -> KnownPublic:
@@ -19,11 +15,9 @@ def known_public(store: Store) -> KnownPublic:
 
 def public_hosts(store: Store) -> frozenset[str]:
     with store.read() as view:
-        raw = view.meta(_META)
-    return frozenset(orjson.loads(raw)) if raw else frozenset()
+        return frozenset(row.host for row in view.select(PUBLIC_HOSTS))
 
 
 def remember_public_host(store: Store, host: str) -> None:
     with store.write() as tx:
-        raw = tx.meta_value(_META, None)
-        tx.meta(_META, orjson.dumps(sorted({host, *(orjson.loads(raw) if raw else ())})))
+        tx.upsert(PUBLIC_HOSTS, [PublicHost(host)])

@@ -8,7 +8,6 @@ Long because its steps are short, share what a run has agreed on, and are read i
 from __future__ import annotations
 
 import hmac
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -61,6 +60,7 @@ from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source, seconds
 from indlet.store import Origin, Store, Transaction
+from indlet.store.kept_tables import CREDENTIALS, Credentials
 from indlet.text import Analyzer, Policy
 from indlet.wording import amount
 
@@ -769,15 +769,15 @@ def _credentials(tx: Transaction, origin: int, source: Source, known: Origin | N
 
     `known`: the source as it was harvested before. Earlier versions stored no server with credentials.
     """
-    key, server = f"credentials:{origin}", origin_of(source.url)
+    server = origin_of(source.url)
     if source.user or source.password:
-        tx.meta(key, json.dumps([source.user, source.password, server]))
+        tx.upsert(CREDENTIALS, [Credentials(origin, source.user, source.password, server)])
         return source.user, source.password
-    user, password, *given_for = json.loads(tx.meta_value(key, '["", ""]'))
+    (kept,) = tx.select(CREDENTIALS, origin=origin) or [Credentials(origin, "", "", "")]
     harvested = origin_of(str(known.settings.get("url", ""))) if known is not None else ""
-    if server != (given_for[0] if given_for else harvested):
+    if server != (kept.server or harvested):
         return "", ""
-    return str(user), str(password)
+    return kept.username, kept.password
 
 
 __all__ = ["Interrupted", "Run", "RunOptions"]

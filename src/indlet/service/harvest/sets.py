@@ -46,7 +46,7 @@ def learn(
         with store.write() as tx:
             for spec, name in changed.items():
                 tx.name_set(origin, spec, name)
-            tx.meta("set_names", tx.meta_value("set_names", 0) + 1)  # for those who remember them
+            tx.count_up("set_names")  # for caches of names
     nameless = sum(not (changed.get(spec) or name) for spec, name in known.items())
     return SetNames(dates.write(now, True), nameless), trouble
 

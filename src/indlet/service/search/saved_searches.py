@@ -19,10 +19,10 @@ import orjson
 from indlet.errors import IndletError
 from indlet.model import Stored
 from indlet.service.search.library import Library
-from indlet.store import Store
+from indlet.store import Store, TableReader
+from indlet.store.kept_tables import SAVED_SEARCHES, StoredSearch
 
 PERIODS: Final = {"daily": 86_400, "weekly": 7 * 86_400}
-_KEY: Final = "saved-searches"
 _MOST: Final = 5000  # searches in all
 _OF_ADDRESS: Final = 20
 _PER_HOUR: Final = 60  # new searches in all: each sends a mail to somebody who may not have asked
@@ -47,6 +47,10 @@ class SavedSearch:
     sent: float = 0.0  # when its last digest was made
     seq: int = 0  # the last change of the store that it covers
 
+    def has_lapsed(self, now: float) -> bool:
+        """Whether nobody confirmed its address in time."""
+        return not self.confirmed and self.created <= now - _PENDING
+
 
 class SearchDigest(NamedTuple):
     """What a saved search has found since its last digest."""
@@ -69,17 +73,17 @@ class SavedSearches:
             return None
         added = replace(wanted, id=secrets.token_hex(12), created=now, confirmed=False, sent=now)
         with self._store.write() as tx:
-            kept = [
-                one
-                for one in _read(tx.meta_value(_KEY, b"[]"))
-                if one.confirmed or one.created > now - _PENDING
-            ]
+            stored = _read(tx)
+            kept = [one for one in stored if not one.has_lapsed(now)]
             own = [one for one in kept if one.email.casefold() == wanted.email.casefold()]
             waiting = [one for one in own if not one.confirmed and one.created > now - 600]
             recent = [one for one in kept if one.created > now - 3600]
             if len(kept) >= _MOST or len(own) >= _OF_ADDRESS or len(recent) >= _PER_HOUR or waiting:
                 return None
-            tx.meta(_KEY, _write([*kept, added]))
+            for one in stored:
+                if one.has_lapsed(now):
+                    tx.remove(SAVED_SEARCHES, id=one.id)
+            tx.upsert(SAVED_SEARCHES, [_row(added)])
         return added
 
     def token(self, search: SavedSearch) -> str:
@@ -91,7 +95,7 @@ class SavedSearches:
         if not hmac.compare_digest(signature, self._sign(id)):
             return None
         with self._store.read() as view:
-            return next((one for one in _read(view.meta(_KEY)) if one.id == id), None)
+            return next((one for one in _read(view) if one.id == id), None)
 
     def confirm(self, token: str, now: float) -> SavedSearch | None:
         """From now on it sends what is new."""
@@ -107,9 +111,13 @@ class SavedSearches:
         if found is None:
             return None
         with self._store.write() as tx:
-            kept = _read(tx.meta_value(_KEY, b"[]"))
-            after = [changed(one) if one.id == found.id else one for one in kept]
-            tx.meta(_KEY, _write([one for one in after if one is not None]))
+            for one in _read(tx):
+                if one.id == found.id:
+                    after = changed(one)
+                    if after is None:
+                        tx.remove(SAVED_SEARCHES, id=one.id)
+                    else:
+                        tx.upsert(SAVED_SEARCHES, [_row(after)])
         return found
 
     def due(self, library: Library, now: float, most: int) -> Iterator[SearchDigest]:
@@ -117,7 +125,7 @@ class SavedSearches:
         served before its digest is given out: none is sent twice.
         """
         with self._store.read() as view:
-            searches = [one for one in _read(view.meta(_KEY)) if one.confirmed]
+            searches = [one for one in _read(view) if one.confirmed]
             seq = view.last_seq()
         for search in searches:
             if now < search.sent + PERIODS.get(search.every, PERIODS["weekly"]):
@@ -159,9 +167,15 @@ def _matching(library: Library, search: SavedSearch, ids: Sequence[int]) -> set[
     return library.matching(search.query or "*", ids, search.filters, require_all=True)
 
 
-def _read(kept: bytes | None) -> list[SavedSearch]:
-    return [SavedSearch(**one) for one in orjson.loads(kept or b"[]")]
+def _read(tables: TableReader) -> list[SavedSearch]:
+    return [
+        SavedSearch(
+            **one._asdict() | {"filters": orjson.loads(one.filters), "confirmed": bool(one.confirmed)}
+        )
+        for one in tables.select(SAVED_SEARCHES)
+    ]
 
 
-def _write(searches: Sequence[SavedSearch]) -> bytes:
-    return orjson.dumps([asdict(one) for one in searches])
+def _row(search: SavedSearch) -> StoredSearch:
+    filters = orjson.dumps(search.filters).decode()
+    return StoredSearch(**asdict(search) | {"filters": filters, "confirmed": int(search.confirmed)})

@@ -14,6 +14,8 @@ from indlet import _core
 from indlet.errors import StoreError
 from indlet.settings import without_credentials
 from indlet.store.content import encode_content
+from indlet.store.kept_tables import ANSWERED, KEPT_TABLES
+from indlet.store.old_values import moved_values
 from indlet.store.sql_departures import SCHEMA as DEPARTURES
 from indlet.store.sql_documents import SCHEMA as DOCUMENTS
 from indlet.store.sql_grants import SCHEMA as GRANTS
@@ -174,6 +176,17 @@ def compressed_content(connection: sqlite3.Connection) -> None:
     )
 
 
+def tables_of_values(connection: sqlite3.Connection) -> None:
+    """What was rewritten whole as values of `meta` has tables."""
+    types = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
+    for table in (ANSWERED, *KEPT_TABLES):
+        connection.execute(table.definition(types))
+    keys, tables = moved_values(dict(connection.execute("SELECT key, value FROM meta").fetchall()))
+    for name, rows in tables.items():
+        connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    connection.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in keys])
+
+
 def _release_room(connection: sqlite3.Connection) -> None:
     """Give the room that compression saved back to the disk."""
     connection.execute("PRAGMA temp_store = FILE")
@@ -201,6 +214,7 @@ STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     departures,
     documents,
     compressed_content,
+    tables_of_values,
 )
 
 

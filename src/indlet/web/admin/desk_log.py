@@ -1,6 +1,6 @@
 """Who did what at the desk: the latest acts in the store, and a line of the node's log for each.
 
-One value, small and bounded: acts are rare, and whoever must keep them for ever keeps the node's log.
+The table is bounded: who must keep every act keeps the node's log.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-import orjson
-
 from indlet import logs
-from indlet.store import Meta, Store
+from indlet.store import Store, TableReader
+from indlet.store.kept_tables import DESK_LOG, StoredAct
 from indlet.web.auth import Session
 
-_KEY: Final = "desk log"
 KEPT: Final = 2000  # acts
 _LONGEST: Final = 300  # characters of what was said
 
@@ -43,8 +41,10 @@ class DeskLog:
             outcome=outcome,
         )  # fmt: skip
         with self._store.write() as tx:
-            kept = _read(tx.meta_value(_KEY, None))
-            tx.meta(_KEY, orjson.dumps([list(one) for one in (*kept[-KEPT + 1 :], entry)]))
+            kept = [row.number for row in tx.select(DESK_LOG)]
+            for number in kept[: -KEPT + 1]:
+                tx.remove(DESK_LOG, number=number)
+            tx.upsert(DESK_LOG, [StoredAct(max(kept, default=0) + 1, *entry)])
 
     def entries(self, limit: int = KEPT) -> list[LoggedAct]:
         """The latest acts, newest first."""
@@ -52,9 +52,5 @@ class DeskLog:
             return entries_of(view, limit)
 
 
-def entries_of(view: Meta, limit: int = KEPT) -> list[LoggedAct]:
-    return _read(view.meta(_KEY))[::-1][:limit]
-
-
-def _read(raw: object) -> list[LoggedAct]:
-    return [LoggedAct(*entry) for entry in orjson.loads(raw)] if isinstance(raw, bytes) else []
+def entries_of(view: TableReader, limit: int = KEPT) -> list[LoggedAct]:
+    return [LoggedAct(*row[1:]) for row in view.select(DESK_LOG)[::-1][:limit]]
