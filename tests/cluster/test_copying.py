@@ -64,7 +64,8 @@ def whole(store: Store) -> list[object]:
             list(view.changes()), view.origins(), view.sets(), view.set_names(), view.runs(),
             view.datestamps(), [f._replace(reason=f.reason.replace("\0", "\ufffd")) for f in view.failures()],
             [list(view.files(o.id)) for o in view.origins()], view.meta("policy"), view.meta("tokens"),
-            view.count(set_spec="a"), view.select(COUNTERS), [one.path for one in view.select(LEFT_OUT)],
+            view.count(set_spec="a"), [one.path for one in view.select(LEFT_OUT)],
+            sum(one.value for one in view.select(COUNTERS, name="seq")),
         ]  # fmt: skip
 
 

@@ -13,8 +13,7 @@ from indlet.errors import StoreError
 from indlet.model import JsonObject, Record, Stored
 from indlet.oai.dates import written
 from indlet.oai.provenance import version_of
-from indlet.store import Origin, Store
-from indlet.store.kept_tables import WITHDRAWN, WithdrawnMark
+from indlet.store import Origin, Store, kept_tables
 
 
 class Adoption(NamedTuple):
@@ -79,7 +78,9 @@ def withdraw(store: Store, identifier: str, by: str) -> str:
             tx.put(origin.id, [gone])
         else:
             path = str(properties.get("path", ""))
-            tx.upsert(WITHDRAWN, [WithdrawnMark(origin.id, identifier, by, now, path)])
+            tx.upsert(
+                kept_tables.WITHDRAWN, [kept_tables.WithdrawnMark(origin.id, identifier, by, now, path)]
+            )
             tx.delete(origin.id, [identifier])
     return origin.name
 
@@ -88,12 +89,12 @@ def restore(store: Store, identifier: str) -> str:
     """Take the mark off a record of this node's own; the next crawl brings it back."""
     with store.read() as view:
         for origin in view.origins("hierarchy"):
-            if marks := view.select(WITHDRAWN, origin=origin.id, identifier=identifier):
+            if marks := view.select(kept_tables.WITHDRAWN, origin=origin.id, identifier=identifier):
                 break
         else:
             raise StoreError(f"{identifier!r} is not marked as deleted here; nothing was changed")
     with store.write() as tx:
-        tx.remove(WITHDRAWN, origin=origin.id, identifier=identifier)
+        tx.remove(kept_tables.WITHDRAWN, origin=origin.id, identifier=identifier)
         tx.drop_files(origin.id, [mark.path for mark in marks])  # so that it is read again
     return origin.name
 
@@ -104,7 +105,7 @@ def marked(store: Store) -> list[JsonObject]:
         found = [
             {"by": mark.marked_by, "at": mark.at, "path": mark.path, "identifier": mark.identifier}
             for origin in view.origins("hierarchy")
-            for mark in view.select(WITHDRAWN, origin=origin.id)
+            for mark in view.select(kept_tables.WITHDRAWN, origin=origin.id)
         ]
     return sorted(found, key=lambda mark: str(mark["at"]), reverse=True)
 

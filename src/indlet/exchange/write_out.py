@@ -42,8 +42,7 @@ from indlet.oai.provenance import own_sets, state_at_origin
 from indlet.provider.echoes import echo_key_of_file
 from indlet.service.harvest.cache import KEPT_AS
 from indlet.settings import Settings, Write
-from indlet.store import FileState, Origin, Store
-from indlet.store.kept_tables import WRITTEN_ECHOES, WrittenEcho
+from indlet.store import FileState, Origin, Store, kept_tables
 from indlet.text import Analyzer, Policy
 
 KIND: Final = "write"
@@ -197,7 +196,8 @@ class WriteTask:
         with self._store.write() as tx:
             tx.drop_files(origin, batch.gone)
             tx.put_files(origin, batch.rows)
-            tx.upsert(WRITTEN_ECHOES, map(WrittenEcho._make, filter(all, batch.echo_keys.items())))
+            written = filter(all, batch.echo_keys.items())
+            tx.upsert(kept_tables.WRITTEN_ECHOES, [kept_tables.WrittenEcho(*one) for one in written])
             for kind in ("deleted", "translation"):
                 over = [
                     s.resource for s in batch.rows if s.state != _GONE and (kind, s.resource) not in raised

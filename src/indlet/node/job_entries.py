@@ -13,8 +13,7 @@ from hashlib import blake2b
 from typing import Final
 
 from indlet.errors import SettingsError
-from indlet.store import Store, TableReader
-from indlet.store.kept_tables import JOB_ENDS, JOB_REQUESTS, JobEnd, StoredRequest
+from indlet.store import Store, TableReader, kept_tables
 
 _PAUSED: Final = "workers paused"
 _MOST: Final = 1000  # requests, and identifiers of one, that wait
@@ -41,7 +40,7 @@ class JobRequest:
 
 def last_runs(store: Store) -> dict[str, EndedJob]:
     with store.read() as view:
-        return {row.job: EndedJob(*row[1:]) for row in view.select(JOB_ENDS)}
+        return {row.job: EndedJob(*row[1:]) for row in view.select(kept_tables.JOB_ENDS)}
 
 
 def requests(store: Store) -> dict[str, JobRequest]:
@@ -62,22 +61,24 @@ def ask(store: Store, job: str, *, full: bool = False, only: Sequence[str] = ())
         if before and not only:
             raise SettingsError(f"{job} is asked for already; a worker takes it up (indlet worker --status)")
         records = list(dict.fromkeys((*(before.only if before else ()), *only)))
-        tx.upsert(JOB_REQUESTS, [StoredRequest(job, now, int(full), json.dumps(records))])
+        tx.upsert(
+            kept_tables.JOB_REQUESTS, [kept_tables.StoredRequest(job, now, int(full), json.dumps(records))]
+        )
 
 
 def withdraw(store: Store, job: str) -> None:
     """Take back what was asked for; a run that is on is stopped by its worker."""
     if job in requests(store):
         with store.write() as tx:
-            tx.remove(JOB_REQUESTS, job=job)
+            tx.remove(kept_tables.JOB_REQUESTS, job=job)
 
 
 def note_end(store: Store, job: str, end: EndedJob, request: JobRequest | None = None) -> None:
     """A job ended, and so did the request that it carried out, unless it was changed meanwhile."""
     with store.write() as tx:
-        tx.upsert(JOB_ENDS, [JobEnd(job, end.ended, end.error, end.worker, end.said)])
+        tx.upsert(kept_tables.JOB_ENDS, [kept_tables.JobEnd(job, end.ended, end.error, end.worker, end.said)])
         if request is not None and _requests(tx).get(job) == request:
-            tx.remove(JOB_REQUESTS, job=job)
+            tx.remove(kept_tables.JOB_REQUESTS, job=job)
 
 
 def pause(store: Store, on: bool) -> None:
@@ -99,5 +100,5 @@ def permit(kind: str, name: str) -> str:
 def _requests(tables: TableReader) -> dict[str, JobRequest]:
     return {
         row.job: JobRequest(row.asked, bool(row.whole), tuple(json.loads(row.records)))
-        for row in tables.select(JOB_REQUESTS)
+        for row in tables.select(kept_tables.JOB_REQUESTS)
     }

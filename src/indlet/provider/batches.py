@@ -13,8 +13,7 @@ from indlet.provider.crawl import Work
 from indlet.provider.echoes import Echoes
 from indlet.provider.set_rules import SetRules
 from indlet.provider.source import RecordSource
-from indlet.store import FileState, Store, Transaction, View
-from indlet.store.kept_tables import WITHDRAWN
+from indlet.store import FileState, Store, Transaction, View, kept_tables
 
 BATCH_RESOURCES = 500
 BATCH_RECORDS = 5000
@@ -124,7 +123,9 @@ class Batches:
         with self._store.write() as tx:
             # As it is now: somebody may have marked a record while its file was read.
             if marked := {
-                mark.identifier for origin in self._origins for mark in tx.select(WITHDRAWN, origin=origin)
+                mark.identifier
+                for origin in self._origins
+                for mark in tx.select(kept_tables.WITHDRAWN, origin=origin)
             }:
                 for result in batch:
                     result.records = [r for r in result.records if r.identifier not in marked]

@@ -22,8 +22,7 @@ from indlet.formats.crosswalk import Crosswalk
 from indlet.formats.record import Broken, MetadataFormat
 from indlet.model import Metadata, Record
 from indlet.oai.xml import element
-from indlet.store import Store, Transaction, View
-from indlet.store.kept_tables import ECHO_CLAIMS, LONGEST_KEY, WRITTEN_ECHOES, EchoClaim
+from indlet.store import Store, Transaction, View, kept_tables
 
 CLAIM: Final = "origin_identifier"  # property of a record that names another repository's identifier
 _IDENTIFIER = re.compile(r"oai:([^\s:]+):\S+")
@@ -82,7 +81,7 @@ class Echoes:
         self._catalogue = catalogue
         self._origin = origin
         with store.read() as view:
-            claims = view.select(ECHO_CLAIMS, origin=origin)
+            claims = view.select(kept_tables.ECHO_CLAIMS, origin=origin)
             self._undecided = {one.identifier: one.claim for one in claims}
             self._sources = [source.id for source in view.origins("source")]
         self._kept = dict(self._undecided)
@@ -97,7 +96,7 @@ class Echoes:
                 self.count += 1
                 self._undecided.pop(record.identifier, None)
                 continue
-            fits = len(record.identifier.encode("utf-8", "replace")) <= LONGEST_KEY
+            fits = len(record.identifier.encode("utf-8", "replace")) <= kept_tables.LONGEST_KEY
             if claim and fits and len(self._undecided) < _UNDECIDED:
                 self._undecided[record.identifier] = claim
             own.append(record)
@@ -106,7 +105,7 @@ class Echoes:
     def _written_as(self, view: View, record: Record) -> str:
         """The identifier of another's record that was written for a catalogue and says the very same."""
         key = echo_key(record.metadata) if self._catalogue else ""
-        found = view.select(WRITTEN_ECHOES, digest=key) if key else []
+        found = view.select(kept_tables.WRITTEN_ECHOES, digest=key) if key else []
         return found[0].identifier if found else ""
 
     def found_since(self, view: View) -> Iterable[str]:
@@ -118,9 +117,12 @@ class Echoes:
 
     def keep(self, tx: Transaction) -> None:
         changed = self._undecided.items() - self._kept.items()
-        tx.upsert(ECHO_CLAIMS, [EchoClaim(self._origin, own, claim) for own, claim in changed])
+        tx.upsert(
+            kept_tables.ECHO_CLAIMS,
+            [kept_tables.EchoClaim(self._origin, own, claim) for own, claim in changed],
+        )
         for own in self._kept.keys() - self._undecided.keys():
-            tx.remove(ECHO_CLAIMS, origin=self._origin, identifier=own)
+            tx.remove(kept_tables.ECHO_CLAIMS, origin=self._origin, identifier=own)
         self._kept = dict(self._undecided)
 
     def _is_held(self, view: View, claim: str) -> bool:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from indlet.provider.crawl import NAMED, Survey
 from indlet.provider.hierarchy import shown
-from indlet.store import Transaction, View
-from indlet.store.kept_tables import LEFT_OUT, LeftOut
+from indlet.store import Transaction, View, kept_tables
 
 
 @dataclass
@@ -60,16 +59,16 @@ class Summary:
 
 def keep_left_out(tx: Transaction, origin: int, found: Survey) -> None:
     """Note in the store what a crawl left out, and why."""
-    rows = [LeftOut(origin, n, path, why) for n, (path, why) in enumerate(sorted(found.left_out))]
-    known = tx.select(LEFT_OUT, origin=origin)
-    tx.upsert(LEFT_OUT, set(rows) - set(known))
+    rows = [kept_tables.LeftOut(origin, n, path, why) for n, (path, why) in enumerate(sorted(found.left_out))]
+    known = tx.select(kept_tables.LEFT_OUT, origin=origin)
+    tx.upsert(kept_tables.LEFT_OUT, set(rows) - set(known))
     for row in known[len(rows) :]:
-        tx.remove(LEFT_OUT, origin=origin, number=row.number)
+        tx.remove(kept_tables.LEFT_OUT, origin=origin, number=row.number)
 
 
 def left_out_of(view: View, origin: int) -> list[tuple[str, str]]:
     """(path, reason) of what the last crawl left out."""
-    return [(row.path, row.reason) for row in view.select(LEFT_OUT, origin=origin)]
+    return [(row.path, row.reason) for row in view.select(kept_tables.LEFT_OUT, origin=origin)]
 
 
 Report = Callable[[Summary], None]

@@ -13,14 +13,14 @@ from typing import Any, Final
 from indlet.model import Failure, JsonMapping, Packed, Record
 from indlet.store.content import encode_record
 from indlet.store.contract import NO_LIMIT, Clock, FileState
-from indlet.store.kept_tables import ANSWERED, COUNTERS, Counter, KeptTable, R
+from indlet.store.kept_tables import ANSWERED, COUNTERS, Counter
 from indlet.store.packed import packed, sets_with_parents
 from indlet.store.sql_departures import SqlDeparturesWriter
 from indlet.store.sql_documents import SqlDocumentsWriter
 from indlet.store.sql_grants import SqlGrantsWriter
 from indlet.store.sql_view import Row, SqlValue
 from indlet.store.sql_waiting import SqlWaitingWriter
-from indlet.store.tables import COLUMNS, TABLES
+from indlet.store.tables import COLUMNS
 
 Dated = tuple[int, int | None, Packed]  # origin, datestamp (None: that of the commit), record
 KEY: Final = "identifier, origin"
@@ -343,26 +343,7 @@ class SqlTransaction(SqlWaitingWriter, SqlDocumentsWriter, SqlGrantsWriter, SqlD
     def drop_files(self, origin: int, paths: Iterable[str]) -> None:
         self._many("DELETE FROM files WHERE origin = ? AND path = ?", [(origin, path) for path in paths])
 
-    # Tables
-
-    def counter(self, name: str) -> int:
-        return next((one.value for one in self.select(COUNTERS, name=name)), 0)
-
-    def count_up(self, name: str) -> None:
-        self.upsert(COUNTERS, [Counter(name, self.counter(name) + 1)])
-
-    def upsert(self, table: KeptTable[R], rows: Iterable[R]) -> None:
-        self.load(table.name, list(rows))
-
-    def load(self, name: str, rows: Sequence[Sequence[SqlValue]]) -> None:
-        """Enter rows of a table as they are; those whose key is there already replace them."""
-        table = TABLES[name]
-        replaced = ", ".join(f"{c} = excluded.{c}" for c in table.columns if c not in table.key)
-        self._many(
-            f"INSERT INTO {name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(table.columns))}) "
-            f"ON CONFLICT ({', '.join(table.key)}) DO {f'UPDATE SET {replaced}' if replaced else 'NOTHING'}",
-            rows,
-        )
+    # Whole tables, for a copy
 
     def clear(self, name: str) -> None:
         self._run(f"DELETE FROM {name}")

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from indlet.model import JsonMapping
 from indlet.store.contract import Clock, StoredAlert, Withheld
-from indlet.store.kept_tables import KeptTable, R
+from indlet.store.kept_tables import COUNTERS, Counter, KeptTable, R
+from indlet.store.tables import TABLES
 
 Row = tuple[Any, ...]
 SqlValue = None | bool | int | float | str | bytes
@@ -102,6 +103,25 @@ class SqlWaitingWriter(SqlTableReader):
 
     @abstractmethod
     def _many(self, statement: str, rows: Sequence[Sequence[SqlValue]]) -> None: ...
+
+    def counter(self, name: str) -> int:
+        return next((one.value for one in self.select(COUNTERS, name=name)), 0)
+
+    def count_up(self, name: str) -> None:
+        self.upsert(COUNTERS, [Counter(name, self.counter(name) + 1)])
+
+    def upsert(self, table: KeptTable[R], rows: Iterable[R]) -> None:
+        self.load(table.name, list(rows))
+
+    def load(self, name: str, rows: Sequence[Sequence[SqlValue]]) -> None:
+        """Enter rows of a table as they are; those whose key is there already replace them."""
+        table = TABLES[name]
+        replaced = ", ".join(f"{c} = excluded.{c}" for c in table.columns if c not in table.key)
+        self._many(
+            f"INSERT INTO {name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(table.columns))}) "
+            f"ON CONFLICT ({', '.join(table.key)}) DO {f'UPDATE SET {replaced}' if replaced else 'NOTHING'}",
+            rows,
+        )
 
     def remove(self, table: KeptTable[R], **equal: int | str) -> None:
         self._run(f"DELETE FROM {table.name} WHERE {_condition(equal)}", list(equal.values()))

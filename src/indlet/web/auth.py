@@ -24,8 +24,7 @@ from indlet.errors import SettingsError
 from indlet.provider.serve.access import client_address, forwarded, trusted_proxies
 from indlet.provider.serve.hosts import LOCAL_NAMES, host_of
 from indlet.settings import ROLES, Settings
-from indlet.store import Store
-from indlet.store.kept_tables import ENDED_SESSIONS, EndedSession
+from indlet.store import Store, kept_tables
 
 # 2^15 * 8 * 128 bytes = 32 MB and some 0.1 s for each guess.
 _N, _R, _P = 2**15, 8, 1
@@ -312,13 +311,13 @@ def over_https(request: Request, settings: Settings) -> bool:
 def ended_sessions(store: Store) -> dict[str, float]:
     """The sessions that were signed out, as the store keeps them."""
     with store.read() as view:
-        return {row.session: row.until for row in view.select(ENDED_SESSIONS)}
+        return {row.session: row.until for row in view.select(kept_tables.ENDED_SESSIONS)}
 
 
 def keep_ended_sessions(store: Store, ended: dict[str, float]) -> None:
     """Beside those that other nodes have ended, as long as they matter."""
     with store.write() as tx:
-        for row in tx.select(ENDED_SESSIONS):
+        for row in tx.select(kept_tables.ENDED_SESSIONS):
             if row.until <= time.time() - _SKEW:
-                tx.remove(ENDED_SESSIONS, session=row.session)
-        tx.upsert(ENDED_SESSIONS, map(EndedSession._make, ended.items()))
+                tx.remove(kept_tables.ENDED_SESSIONS, session=row.session)
+        tx.upsert(kept_tables.ENDED_SESSIONS, map(kept_tables.EndedSession._make, ended.items()))

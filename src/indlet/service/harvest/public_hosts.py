@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from indlet.net.reach import KnownPublic
-from indlet.store import Store
-from indlet.store.kept_tables import PUBLIC_HOSTS, PublicHost
+from indlet.store import Store, kept_tables
 
 
 def known_public(store: Store) -> KnownPublic:
@@ -15,9 +14,9 @@ def known_public(store: Store) -> KnownPublic:
 
 def public_hosts(store: Store) -> frozenset[str]:
     with store.read() as view:
-        return frozenset(row.host for row in view.select(PUBLIC_HOSTS))
+        return frozenset(row.host for row in view.select(kept_tables.PUBLIC_HOSTS))
 
 
 def remember_public_host(store: Store, host: str) -> None:
     with store.write() as tx:
-        tx.upsert(PUBLIC_HOSTS, [PublicHost(host)])
+        tx.upsert(kept_tables.PUBLIC_HOSTS, [kept_tables.PublicHost(host)])

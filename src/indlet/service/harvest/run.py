@@ -59,8 +59,7 @@ from indlet.service.harvest.withhold import DeletionGuard
 from indlet.service.records.normalise import Normaliser
 from indlet.service.records.stored_policy import remember
 from indlet.settings import Harvest, Source, seconds
-from indlet.store import Origin, Store, Transaction
-from indlet.store.kept_tables import CREDENTIALS, Credentials
+from indlet.store import Origin, Store, Transaction, kept_tables
 from indlet.text import Analyzer, Policy
 from indlet.wording import amount
 
@@ -771,9 +770,13 @@ def _credentials(tx: Transaction, origin: int, source: Source, known: Origin | N
     """
     server = origin_of(source.url)
     if source.user or source.password:
-        tx.upsert(CREDENTIALS, [Credentials(origin, source.user, source.password, server)])
+        tx.upsert(
+            kept_tables.CREDENTIALS, [kept_tables.Credentials(origin, source.user, source.password, server)]
+        )
         return source.user, source.password
-    (kept,) = tx.select(CREDENTIALS, origin=origin) or [Credentials(origin, "", "", "")]
+    (kept,) = tx.select(kept_tables.CREDENTIALS, origin=origin) or [
+        kept_tables.Credentials(origin, "", "", "")
+    ]
     harvested = origin_of(str(known.settings.get("url", ""))) if known is not None else ""
     if server != (kept.server or harvested):
         return "", ""

@@ -49,8 +49,7 @@ from indlet.service.search.rank import model as chosen_model
 from indlet.service.search.results import Comparison, Explained, Hit, Result, Suggestion, compared
 from indlet.service.search.snapshots import Snapshots
 from indlet.settings import OriginKey, Settings, Source
-from indlet.store import Audience, Origin, Store, View, open_configured
-from indlet.store.kept_tables import COUNTERS
+from indlet.store import Audience, Origin, Store, View, kept_tables, open_configured
 from indlet.text import Analyzer
 
 if TYPE_CHECKING:
@@ -542,7 +541,7 @@ class Library:
         """What sets are called, by their setSpecs: by one source, or by all that have such a set."""
         with self.store.read() as view:
             hidden = self._hidden(view)
-            key = (view.last_seq(), tuple(view.select(COUNTERS, name="set_names")), hidden)
+            key = (view.last_seq(), tuple(view.select(kept_tables.COUNTERS, name="set_names")), hidden)
             called = self._called
             if called is None or called[0] != key:
                 shown = {o.id: o.name for o in view.origins() if o.id not in hidden}

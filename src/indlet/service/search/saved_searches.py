@@ -19,8 +19,7 @@ import orjson
 from indlet.errors import IndletError
 from indlet.model import Stored
 from indlet.service.search.library import Library
-from indlet.store import Store, TableReader
-from indlet.store.kept_tables import SAVED_SEARCHES, StoredSearch
+from indlet.store import Store, TableReader, kept_tables
 
 PERIODS: Final = {"daily": 86_400, "weekly": 7 * 86_400}
 _MOST: Final = 5000  # searches in all
@@ -82,8 +81,8 @@ class SavedSearches:
                 return None
             for one in stored:
                 if one.has_lapsed(now):
-                    tx.remove(SAVED_SEARCHES, id=one.id)
-            tx.upsert(SAVED_SEARCHES, [_row(added)])
+                    tx.remove(kept_tables.SAVED_SEARCHES, id=one.id)
+            tx.upsert(kept_tables.SAVED_SEARCHES, [_row(added)])
         return added
 
     def token(self, search: SavedSearch) -> str:
@@ -115,9 +114,9 @@ class SavedSearches:
                 if one.id == found.id:
                     after = changed(one)
                     if after is None:
-                        tx.remove(SAVED_SEARCHES, id=one.id)
+                        tx.remove(kept_tables.SAVED_SEARCHES, id=one.id)
                     else:
-                        tx.upsert(SAVED_SEARCHES, [_row(after)])
+                        tx.upsert(kept_tables.SAVED_SEARCHES, [_row(after)])
         return found
 
     def due(self, library: Library, now: float, most: int) -> Iterator[SearchDigest]:
@@ -172,10 +171,12 @@ def _read(tables: TableReader) -> list[SavedSearch]:
         SavedSearch(
             **one._asdict() | {"filters": orjson.loads(one.filters), "confirmed": bool(one.confirmed)}
         )
-        for one in tables.select(SAVED_SEARCHES)
+        for one in tables.select(kept_tables.SAVED_SEARCHES)
     ]
 
 
-def _row(search: SavedSearch) -> StoredSearch:
+def _row(search: SavedSearch) -> kept_tables.StoredSearch:
     filters = orjson.dumps(search.filters).decode()
-    return StoredSearch(**asdict(search) | {"filters": filters, "confirmed": int(search.confirmed)})
+    return kept_tables.StoredSearch(
+        **asdict(search) | {"filters": filters, "confirmed": int(search.confirmed)}
+    )

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from indlet import logs
-from indlet.store import Store, TableReader
-from indlet.store.kept_tables import DESK_LOG, StoredAct
+from indlet.store import Store, TableReader, kept_tables
 from indlet.web.auth import Session
 
 KEPT: Final = 2000  # acts
@@ -41,10 +40,10 @@ class DeskLog:
             outcome=outcome,
         )  # fmt: skip
         with self._store.write() as tx:
-            kept = [row.number for row in tx.select(DESK_LOG)]
+            kept = [row.number for row in tx.select(kept_tables.DESK_LOG)]
             for number in kept[: -KEPT + 1]:
-                tx.remove(DESK_LOG, number=number)
-            tx.upsert(DESK_LOG, [StoredAct(max(kept, default=0) + 1, *entry)])
+                tx.remove(kept_tables.DESK_LOG, number=number)
+            tx.upsert(kept_tables.DESK_LOG, [kept_tables.StoredAct(max(kept, default=0) + 1, *entry)])
 
     def entries(self, limit: int = KEPT) -> list[LoggedAct]:
         """The latest acts, newest first."""
@@ -53,4 +52,4 @@ class DeskLog:
 
 
 def entries_of(view: TableReader, limit: int = KEPT) -> list[LoggedAct]:
-    return [LoggedAct(*row[1:]) for row in view.select(DESK_LOG)[::-1][:limit]]
+    return [LoggedAct(*row[1:]) for row in view.select(kept_tables.DESK_LOG)[::-1][:limit]]
