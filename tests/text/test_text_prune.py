@@ -77,4 +77,12 @@ def test_a_summary_is_declared_and_its_loss_is_told() -> None:
 
 
 def test_policies_of_the_first_release_keep_their_digests() -> None:
-    assert Policy(stops="x", stemmer="y").digest == "798e4038451e4fe11211a77f93e974d2"
+    first = Policy(stops="x", stemmer="y", rules="indlet-text-1")
+    assert first.digest == "798e4038451e4fe11211a77f93e974d2"
+
+
+def test_vectors_of_the_rules_before_tex_are_not_taken_for_ours() -> None:
+    earlier = Policy(rules="indlet-text-1")
+    assert earlier.digest != Policy().digest
+    found = loss(earlier, Policy())
+    assert found.kind == "foreign" and "indlet-text-1" in found.losses[0]

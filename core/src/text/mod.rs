@@ -34,4 +34,5 @@ pub mod analyzer;
 pub mod langid;
 pub mod language;
 pub mod terms;
+mod tex;
 pub mod tokens;

@@ -14,12 +14,16 @@
 //!    pairs of characters instead, each character with its marks: 情報検索 is 情報, 報検, 検索. A character that stands alone
 //!    is a token. Hangul is among them because its words carry their particles.
 //!
+//! 6. A TeX command of which a reader sees no word (`\frac`, `\mathrm`) is no token (`tex.rs`).
+//!
 //! A token holds letters, digits and marks only: no white space, no control character, nothing that XML forbids.
 
 use std::borrow::Cow;
 
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+
+use super::tex;
 
 const SOFT_HYPHEN: char = '\u{ad}';
 /// Marks on one letter. Ordering a pile takes the square of its height; no language stacks more (UAX 15, stream-safe
@@ -121,6 +125,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
         while at < text.len() {
             match separator(text, at) {
                 0 => break,
+                1 if text.as_bytes()[at] == b'\\' => at += 1 + tex::unseen(&text[at + 1..]),
                 size => at += size,
             }
         }

@@ -15,8 +15,8 @@ from indlet.settings import Analysis
 from indlet.text.language import code
 from indlet.text.rules import STEMMER, stops_digest
 
-# Names the rules of tokens.py, rules.py, language.py and prune.py: a change of any outcome needs a new name.
-RULES: Final = "indlet-text-1"
+# Names the rules of core/src/text: a change of any outcome needs a new name.
+RULES: Final = "indlet-text-2"
 
 # What a value of each declared type may be, and what to do where it is not. JSON knows no better.
 _VALID: Final[Mapping[object, Callable[[Any], bool]]] = {
