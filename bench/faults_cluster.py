@@ -153,7 +153,7 @@ class Rounds:
                 with self._there.writer(ANALYZER) as writer:
                     writer.apply(writer.prepare(changes))
                     writer._flush()
-                    writer._arrived()
+                    writer._await_requests()
                     publishing()
                     writer.commit()
                 return refused

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from indlet.memo import remembered
+from indlet.memo import memoize
 
 # Where a source does not tell its earliest datestamp, or a first page its date.
 BEGINNING: Final = "1900-01-01"
@@ -54,7 +54,7 @@ def well_formed(value: str) -> bool:
     return bool(re.fullmatch(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?", value)) and parse(value) is not None
 
 
-@remembered(4096)
+@memoize(4096)
 def _is_day(value: str) -> bool:
     return parse(value) is not None
 

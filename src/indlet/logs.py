@@ -28,12 +28,12 @@ Value = str | int | float | bool | None
 
 
 def event(name: str, level: int, **fields: Value) -> None:
-    """Something that happened, by the name of its kind, with what is to be known of it."""
+    """Log an event by its name, with its fields."""
     logging.getLogger(f"indlet.{name}").log(level, name, extra={"fields": fields})
 
 
-def told(level: int) -> bool:
-    """Whether events of a level are written anywhere; what is not need not be put together."""
+def is_enabled(level: int) -> bool:
+    """Whether events of a level are written anywhere."""
     return logging.getLogger("indlet").isEnabledFor(level)
 
 
@@ -118,10 +118,10 @@ class TextLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         parts = _parts(record, self)
         head = f"{parts.pop('time')} {str(parts.pop('level')).upper():<7} {parts.pop('event')}"
-        return " ".join((head, *(f"{name}={_shown(value)}" for name, value in parts.items())))
+        return " ".join((head, *(f"{name}={_format_value(value)}" for name, value in parts.items())))
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: Value) -> str:
     if isinstance(value, str):
         if _PLAIN.fullmatch(value):
             return value

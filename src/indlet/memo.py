@@ -1,6 +1,6 @@
-"""What was made of a value, remembered: values come back, so most are looked up.
+"""Memoization for functions of values that repeat, such as languages and names.
 
-Long ones do not come back, and a hostile source can send more of them than memory holds.
+Long values rarely repeat, and a hostile source can send more of them than memory holds: they are not kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Memo(dict[Sized, T]):
-    """What a function made of values. A look-up is one of a dictionary; a full one begins anew."""
+    """The results of a function by argument; emptied when it is full."""
 
     def __init__(self, function: Callable[[Sized], T], most: int) -> None:
         self._function, self._most = function, most
@@ -30,19 +30,19 @@ class _Memo(dict[Sized, T]):
         return made
 
 
-def remembered(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function of a string or of bytes (its last argument) that remembers so many short ones."""
+def memoize(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Memoize a function of a string or of bytes (its last argument) for at most `most` short values."""
 
-    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
         plain: Callable[..., T] = function
         if function.__code__.co_argcount == 1:  # called for every value of every record
             return cast("Callable[P, T]", _Memo(plain, most).__getitem__)
         known: Callable[..., T] = lru_cache(maxsize=most)(function)
 
         @wraps(function)
-        def asked(*arguments: Sized) -> T:
+        def look_up(*arguments: Sized) -> T:
             return known(*arguments) if len(arguments[-1]) <= SHORT else plain(*arguments)
 
-        return cast("Callable[P, T]", asked)
+        return cast("Callable[P, T]", look_up)
 
-    return decorated
+    return decorate

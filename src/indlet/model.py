@@ -116,7 +116,7 @@ class TermVector:
         return found
 
 
-def unmarked(term: str) -> tuple[str, str]:
+def split_field(term: str) -> tuple[str, str]:
     """A term of the index without its field, and the field; empty for the text."""
     return (term[2:], _FIELDS.get(term[:2], "")) if term.startswith(FIELD_MARK) else (term, "")
 
@@ -281,7 +281,7 @@ class Facet:
     labels: Mapping[str, str] = field(default_factory=dict)  # what people call a value, where that is known
 
 
-def merged(*parts: Metadata) -> dict[str, list[str]]:
+def merge_metadata(*parts: Metadata) -> dict[str, list[str]]:
     """Metadata with the values of all parts, each value once, in Dublin Core order."""
     out: dict[str, list[str]] = {}
     for element in DUBLIN_CORE:

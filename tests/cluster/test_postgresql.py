@@ -176,7 +176,7 @@ def test_who_has_lost_its_permit_commits_nothing_more(server: PostgresServer, st
 
 
 def test_a_full_disk_is_called_that(store: Store) -> None:
-    from indlet.cluster.postgresql.explained import ours
+    from indlet.cluster.postgresql.driver_errors import ours
 
     told = ours(psycopg.errors.DiskFull("could not extend file: No space left on device"), store.location)
     assert isinstance(told, StoreError)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from indlet._core import REFINEMENTS
-from indlet.formats.dublin import VALUE_LENGTH, VALUES, clean, described, iso_date
+from indlet.formats.dublin import VALUE_LENGTH, VALUES, build_metadata, clean, iso_date
 from indlet.formats.metadata import dcterms
 from indlet.formats.registry import pairs
 from indlet.model import DUBLIN_CORE, Document
@@ -54,7 +54,7 @@ def test_languages(value: str, expected: str) -> None:
 
 def test_values_are_bounded_and_distinct() -> None:
     assert len(clean("a " * VALUE_LENGTH)) <= VALUE_LENGTH
-    found = described(
+    found = build_metadata(
         [("subject", f"s{n}") for n in range(VALUES + 50)] + [("title", " A\n b "), ("title", "A b")]
     )
     assert len(found["subject"]) == VALUES
@@ -64,7 +64,7 @@ def test_values_are_bounded_and_distinct() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(DUBLIN_CORE), st.text(alphabet=st.characters()))))
 def test_whatever_comes_in_fits_into_xml(pairs: list[tuple[str, str]]) -> None:
-    for values in described(pairs).values():
+    for values in build_metadata(pairs).values():
         for value in values:
             assert value
             element = etree.Element("x")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from indlet.memo import SHORT, remembered
+from indlet.memo import SHORT, memoize
 
 
 def test_only_short_values_are_remembered() -> None:
     asked: list[str] = []
 
-    @remembered(10)
+    @memoize(10)
     def made(kind: int, value: str) -> str:
         asked.append(value)
         return f"{kind} {value}"

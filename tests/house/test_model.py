@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indlet.model import TermVector, merged
+from indlet.model import TermVector, merge_metadata
 
 words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
 
@@ -33,7 +33,7 @@ def test_the_form_is_the_documented_one() -> None:
 
 
 def test_merging_keeps_order_and_drops_repeats() -> None:
-    assert merged({"title": ["a"], "date": ["1"]}, {"title": ["a", "b"], "creator": ["c"]}) == {
+    assert merge_metadata({"title": ["a"], "date": ["1"]}, {"title": ["a", "b"], "creator": ["c"]}) == {
         "title": ["a", "b"],
         "creator": ["c"],
         "date": ["1"],

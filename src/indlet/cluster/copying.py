@@ -39,9 +39,9 @@ def copy_store(source: Store, target: Store, report: Callable[[int], None] = lam
             _records(_sql(view), target, report)
             _rest(_sql(view), target)
             with target.read() as copied:
-                count = _verified(_sql(view), _sql(copied), target.location)
+                count = _verify(_sql(view), _sql(copied), target.location)
             with source.read() as now:
-                complete = _unchanged(_sql(view), _sql(now))
+                complete = _is_unchanged(_sql(view), _sql(now))
         if complete:
             target.note_answer(source.last_answer())
             with target.write() as tx:
@@ -90,14 +90,14 @@ def _rest(view: SqlView, target: Store) -> None:
         _sql_tx(tx).loaded()
 
 
-def _verified(view: SqlView, copied: SqlView, place: str) -> int:
+def _verify(view: SqlView, copied: SqlView, place: str) -> int:
     """Compare each row of both; how many records there are."""
     count = 0
     for name in TABLES:
         for one, other in zip_longest(view.rows(name), copied.rows(name)):
             if one is None or other is None or _plain(one) != _plain(other):
                 raise StoreError(
-                    f"{place}: {name} {_shown(one)} was copied as {_shown(other)}"
+                    f"{place}: {name} {_describe_row(one)} was copied as {_describe_row(other)}"
                     f"{_different(name, one, other)}; "
                     "go on using the old store, and copy again into an empty one"
                 )
@@ -108,7 +108,7 @@ def _verified(view: SqlView, copied: SqlView, place: str) -> int:
     return count
 
 
-def _unchanged(view: SqlView, now: SqlView) -> bool:
+def _is_unchanged(view: SqlView, now: SqlView) -> bool:
     """Whether nothing was committed between two snapshots: each run leaves a trace in one of these."""
     if now.last_seq() != view.last_seq() or now.metas() != view.metas():
         return False
@@ -129,7 +129,7 @@ def _different(table: str, one: Row | None, other: Row | None) -> str:
     return f" (other {', '.join(column for column, a, b in pairs if a != b)})"
 
 
-def _shown(row: Row | None) -> str:
+def _describe_row(row: Row | None) -> str:
     return "nothing" if row is None else repr(row[:5])[:200]
 
 

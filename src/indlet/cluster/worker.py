@@ -4,7 +4,7 @@ What is due is an entry of the store, which says when each job ended last; what 
 one, and comes first (job_entries.py). Who begins a job takes the store's permit for it, which ends with the
 process, however that ends: so a job is done by one worker at a time, and one whose worker was killed is due
 as before and taken up by the next that looks. A job that asks a host also takes the permit for that, so that
-no host is asked by two workers at once.
+no host gets requests from two workers at the same time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ log = logging.getLogger("indlet.worker")
 class WorkerJob(NamedTuple):
     """Lower priorities come first; of one, what is overdue the longest.
 
-    `host` is who will be asked, `lane` a disk that one job at a time reads. A `step` of a round waits for
+    `host` is the remote host, `lane` a disk that one job at a time reads. A `step` of a round waits for
     the earlier ones (schedule.py).
     """
 
@@ -77,7 +77,7 @@ class _Running(NamedTuple):
 
 
 class Worker:
-    """Runs jobs in threads, up to `at_once`, until it is told to drain or to stop."""
+    """Runs jobs in threads, up to `at_once`, until it has to drain or stop."""
 
     def __init__(self, store: Store, settings: Settings, at_once: int = 2, look: float = LOOK) -> None:
         self.name = f"{socket.gethostname()}-{getpid()}"
@@ -153,16 +153,16 @@ class Worker:
         What the desk asks for stands after what is done by the clock, and takes the place of a job so called.
         """
         sources, planned = self._harvests.sources(), dict[str, WorkerJob]()
-        for job in self._planned(sources):
+        for job in self._scheduled_jobs(sources):
             planned[job.name] = job
             yield job
         for name, request in requests(self._store).items():
-            if (asked := self._asked(name, request, sources)) is not None:
+            if (asked := self._requested_job(name, request, sources)) is not None:
                 yield asked
             elif name in planned:
                 yield planned[name]._replace(priority=ASKED, request=request)
 
-    def _planned(self, sources: dict[str, Source]) -> Iterator[WorkerJob]:
+    def _scheduled_jobs(self, sources: dict[str, Source]) -> Iterator[WorkerJob]:
         """What is done by the clock."""
         if not self._settings.index.is_embedded:  # that is an affair of each web node
             yield WorkerJob("index", 0, EVERY, self._index)
@@ -180,7 +180,7 @@ class Worker:
                 job.name, job.priority, job.every, job.work, step=job.step, after_changes=job.after_changes
             )
 
-    def _asked(self, job: str, request: JobRequest, sources: dict[str, Source]) -> WorkerJob | None:
+    def _requested_job(self, job: str, request: JobRequest, sources: dict[str, Source]) -> WorkerJob | None:
         kind, _, name = job.partition(" ")
         store, settings = self._store, self._settings
         if kind in ("harvest", "retry"):

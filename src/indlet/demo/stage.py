@@ -169,7 +169,7 @@ def lay_out(home: Path) -> None:
             f"{home}: not empty, and not made by indlet demo; choose another folder for --data"
         )
     home.mkdir(parents=True, exist_ok=True)
-    (home / MARK).write_text("Made by indlet demo; the next one in this folder begins anew.\n", "utf-8")
+    (home / MARK).write_text("Made by indlet demo; the next run in this folder starts again.\n", "utf-8")
     source = resources.files("indlet.demo")
     dates = dict(line.split("\t") for line in source.joinpath("dates.tsv").read_text("utf-8").splitlines())
     for name in ("harbour", "logbook", "orchard", "data"):

@@ -29,7 +29,7 @@ _CREATING: Final = frozenset(
 )
 _ROLES: Final = ("e", "4", "role/roleTerm", "role/roleTerm:text", "role/roleTerm:code")
 _WORDS: Final = ("none", "plain", "!plain", "once", "first")
-# Conditions that no field is asked for.
+# Conditions that are not about a field.
 ANYWHERE: Final = ("value", "none", "once", "first")
 _FORM = re.compile(
     r"(set:)?(ind1|ind2|value|role|\$[\w:./-]+|@[\w:.-]+|[A-Z0-9]{3}/\d+)(!=|=|!~|~)(.*)", re.DOTALL

@@ -16,8 +16,6 @@ note            where the row comes from
 Lines that begin with "#" are comments. A line "!name<TAB>value" says something of the whole table.
 A site's own table stands on top of the standard one: its rows for a field replace the standard's for that
 field on the way in, and its rows for an element on the way out; with "+" before the field they are added.
-
-Long because reading and writing by a table are two halves of one idea, and the table's form stands above.
 """
 
 from __future__ import annotations
@@ -148,7 +146,7 @@ class Crosswalk:
                 if each.tag in rule.tags:
                     self._take(rule, place, each, fields, plain, found, used)
         if lost is not None and used is not None:
-            lost += _unused(fields, used)
+            lost += _unused_parts(fields, used)
         own = dict.fromkeys(_RECORD, "")
         for statement in found:
             if statement.element == "record":
@@ -175,10 +173,10 @@ class Crosswalk:
         for condition in rule.field_conditions:
             if not condition.on_field(field, fields, plain):
                 return
-        values = gathered(rule, field)
+        values = gather_values(rule, field)
         if not values:
             return
-        for value in transformed(rule, values, plain):
+        for value in apply_readers(rule, values, plain):
             if not value or not all(condition.on_value(value) for condition in rule.value_conditions):
                 continue
             if used is not None:
@@ -208,18 +206,20 @@ class Crosswalk:
                     continue
                 if main is not None and rule.positions is None:
                     continue
-                if not self._allowed(rule, statement, spent, first):
+                if not self._allows(rule, statement, spent, first):
                     continue
                 spent.add(rule.number)
-                made.append((rule.number, _written(rule, statement, self._scheme)))
+                made.append((rule.number, _write_field(rule, statement, self._scheme)))
                 if rule.positions is None:
                     main = rule
             first.add(statement.element)
             if lost is not None and statement.element != "record":
                 lost += _left_out(statement, main)
-        made.extend((rule.number, _constant(rule)) for rule in self._out.get("record", ()) if _fixed(rule))
+        made.extend(
+            (rule.number, _constant(rule)) for rule in self._out.get("record", ()) if _is_constant(rule)
+        )
         made.sort(key=lambda pair: pair[0])
-        return _grouped(made, {rule.number for rule in self.rules if rule.has("group")})
+        return _group_fields(made, {rule.number for rule in self.rules if rule.has("group")})
 
     def _matching(self, statement: Statement) -> list[Rule]:
         """The rows for a statement, those that say most of it first."""
@@ -234,7 +234,7 @@ class Crosswalk:
         return sorted(rules, key=lambda rule: -2 * bool(rule.refinement) - bool(rule.scheme))
 
     @staticmethod
-    def _allowed(rule: Rule, statement: Statement, spent: set[int], first: set[str]) -> bool:
+    def _allows(rule: Rule, statement: Statement, spent: set[int], first: set[str]) -> bool:
         return all(
             condition.on_statement(statement, rule.number in spent, statement.element in first)
             for condition in rule.conditions
@@ -247,7 +247,7 @@ def _without_blanks(field: Field) -> Field:
     return field if subfields == field.subfields else replace(field, subfields=subfields)
 
 
-def gathered(rule: Rule, field: Field) -> list[str]:
+def gather_values(rule: Rule, field: Field) -> list[str]:
     """The values that a row takes from a field, before its transformations."""
     if rule.positions is not None:
         first, last = rule.positions
@@ -260,7 +260,7 @@ def gathered(rule: Rule, field: Field) -> list[str]:
     return [" ".join(values)] if values else []
 
 
-def transformed(rule: Rule, values: list[str], plain: bool = False) -> list[str]:
+def apply_readers(rule: Rule, values: list[str], plain: bool = False) -> list[str]:
     """The values after the row's transformations, on the way in."""
     several = values
     for step in rule.readers:
@@ -282,7 +282,7 @@ def _parts(rule: Rule, place: int, field: Field) -> Iterator[tuple[int, int]]:
             yield (-1, field.parts[number + 1]) if field.parts else (place, number)
 
 
-def _unused(fields: Fields, used: set[tuple[int, int]]) -> Iterator[Lost]:
+def _unused_parts(fields: Fields, used: set[tuple[int, int]]) -> Iterator[Lost]:
     told: set[int] = set()
     for place, each in enumerate(fields):
         pieces = [(-1, each.tag, each.value)] if each.value else []
@@ -314,7 +314,7 @@ def _left_out(statement: Statement, rule: Rule | None) -> Iterator[Lost]:
         yield Lost(where, statement.value, f"written as plain {rule.element}")
 
 
-def _written(rule: Rule, statement: Statement, scheme: str = _SCHEME) -> Field:
+def _write_field(rule: Rule, statement: Statement, scheme: str = _SCHEME) -> Field:
     value = statement.value
     for step in reversed(rule.steps):
         if step.write is not None:
@@ -331,15 +331,15 @@ def _written(rule: Rule, statement: Statement, scheme: str = _SCHEME) -> Field:
     return Field(tag, "" if rule.codes else value, "".join(indicators), tuple(subfields))
 
 
-def _fixed(rule: Rule) -> bool:
+def _is_constant(rule: Rule) -> bool:
     return rule.refinement == "" and rule.has("say")
 
 
 def _constant(rule: Rule) -> Field:
-    return _written(rule, Statement("record", ""))
+    return _write_field(rule, Statement("record", ""))
 
 
-def _grouped(made: Iterable[tuple[int, Field]], grouping: set[int]) -> list[Field]:
+def _group_fields(made: Iterable[tuple[int, Field]], grouping: set[int]) -> list[Field]:
     """The fields, with those of rows that say "group" joined into one field as far as no subfield repeats."""
     out: list[Field] = []
     for number, new in made:
@@ -373,7 +373,7 @@ def standard(name: str, single: bool = False) -> Crosswalk:
 
 
 def load(path: Path, single: bool = False) -> Crosswalk:
-    """A site's own table. SettingsError if it is not to be had or not a table."""
+    """A site's own table. SettingsError if it is missing or not a table."""
     try:
         if path.stat().st_size > TABLE_BYTES:
             raise SettingsError(f"{path}: a table of more than {TABLE_BYTES} bytes; check the name")

@@ -14,7 +14,7 @@ from indlet.formats.record import Broken, Field, Fields
 _REPEATED: Final = ("creator", "contributor", "subject", "type", "language")
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """The text of a file, in UTF-8 or, where it is not, in Windows-1252."""
     try:
         return data.decode("utf-8-sig")
@@ -40,7 +40,7 @@ def _repeat(table: Crosswalk) -> str:
     return table.about.get("repeat", ";").strip() or ";"
 
 
-def _named(table: Crosswalk, line: str) -> frozenset[str]:
+def _column_names(table: Crosswalk, line: str) -> frozenset[str]:
     """The columns that a line of the table names."""
     return frozenset(name.strip() for name in table.about.get(line, "").split("|") if name.strip())
 
@@ -48,7 +48,7 @@ def _named(table: Crosswalk, line: str) -> frozenset[str]:
 def _several(table: Crosswalk) -> frozenset[str]:
     """The columns that may hold several values. A title or an address may well hold the mark itself."""
     if "several" in table.about:
-        return _named(table, "several")
+        return _column_names(table, "several")
     rules = [rule for rule in table.rules if rule.reads or rule.writes]
     return frozenset(tag for rule in rules if rule.element in _REPEATED for tag in rule.tags)
 
@@ -64,7 +64,9 @@ def _check_columns(header: list[str], table: Crosswalk) -> Broken | None:
     Unknown columns next to missing ones are taken for misspelt names, and the file is not read.
     """
     known = {tag for rule in table.rules for tag in rule.tags}
-    unknown = [name for name in header if name and name not in known and name not in _named(table, "ignore")]
+    unknown = [
+        name for name in header if name and name not in known and name not in _column_names(table, "ignore")
+    ]
     if not unknown:
         return None
     found = f"no row of the table knows {', '.join(map(repr, unknown[:10]))}"
@@ -80,7 +82,7 @@ def _check_columns(header: list[str], table: Crosswalk) -> Broken | None:
 
 
 def load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
-    lines = _Lines(decoded(data))
+    lines = _Lines(decode_text(data))
     # Lines of their own iterator: a reader of the csv module that met an error goes on with the next line.
     rows = csv.reader(lines, delimiter=_dialect(table))
     mark, several = _repeat(table), _several(table)
@@ -105,7 +107,7 @@ def load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
         elif row:
             number += 1
             problem = "more cells than columns" if len(row) > len(header) else ""
-            if lines.ended and _is_cut(lines.row, len(row) < len(header), table):
+            if lines.at_end and _is_cut(lines.row, len(row) < len(header), table):
                 problem = "the file ends within it"
             if problem:
                 yield Broken(number, f"record {number}, line {rows.line_num}: {problem}")
@@ -138,7 +140,7 @@ class _Lines:
         self.row = []
 
     @property
-    def ended(self) -> bool:
+    def at_end(self) -> bool:
         return self._lines.tell() == self._end
 
 

@@ -1,6 +1,6 @@
 """Dublin Core values as they should be: cleaned, bounded, dates and languages in their ISO forms.
 
-Whoever reads a foreign format collects (element, value) pairs and hands them to `described`.
+Whoever reads a foreign format collects (element, value) pairs and hands them to `build_metadata`.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def clean(value: str) -> str:
-    """The value as `folded` gives it, no longer than `VALUE_LENGTH`."""
-    value = folded(value[: 2 * VALUE_LENGTH])
+    """The value as `fold_spaces` gives it, no longer than `VALUE_LENGTH`."""
+    value = fold_spaces(value[: 2 * VALUE_LENGTH])
     return value if len(value) <= VALUE_LENGTH else value[: VALUE_LENGTH - 1] + "…"
 
 
-def folded(value: str) -> str:
+def fold_spaces(value: str) -> str:
     """The value without characters that XML forbids, and with white space folded."""
     return fold_value(value if value.isascii() else _SURROGATES.sub(" ", value))
 
 
-def described(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def build_metadata(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Metadata of the pairs: each value cleaned and once, elements in Dublin Core order."""
     found: dict[str, dict[str, None]] = {}
     for element, value in pairs:
@@ -61,4 +61,4 @@ def iso_date(value: str) -> str:
     return _core.iso_date(value) or value.strip()[:200]
 
 
-__all__ = ["clean", "described", "doi", "element_of", "folded", "iso_date", "pdf_text", "year"]
+__all__ = ["build_metadata", "clean", "doi", "element_of", "fold_spaces", "iso_date", "pdf_text", "year"]

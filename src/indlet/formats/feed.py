@@ -21,7 +21,7 @@ from urllib.parse import quote, urljoin
 import orjson
 
 from indlet.errors import BadResponse
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import JsonMapping
 from indlet.oai.read_repair import without_doctype
 from indlet.text.markup import html_text
@@ -132,11 +132,11 @@ def _entry(entry: JsonMapping, base: str, language: str, inherited: Sequence[str
             ("format", str(enclosure.get("type", ""))),
         ]
     identifier = str(entry.get("id", "")).strip() or link.strip() or _made_of(title, text)
-    return ParsedEntry(identifier, described(pairs), text, link, updated)
+    return ParsedEntry(identifier, build_metadata(pairs), text, link, updated)
 
 
 def absolute_link(base: str, link: str) -> str:
-    """A link as an absolute one, where it can be told."""
+    """The link as an absolute URL, where there is a base."""
     try:
         return urljoin(base, link.strip()) if base and link else link
     except ValueError:
@@ -191,7 +191,7 @@ def _json_entry(item: JsonMapping, language: str, inherited: Sequence[JsonMappin
         ]
     words = "\n".join(filter(None, (text("title"), words)))
     identifier = text("id") or link or _made_of(text("title"), words)
-    return ParsedEntry(identifier, described(pairs), words, link, updated)
+    return ParsedEntry(identifier, build_metadata(pairs), words, link, updated)
 
 
 def _tombstones(body: bytes) -> Iterator[str]:

@@ -99,20 +99,20 @@ class FeedFormat(NamedTuple):
 
 def atom(feed: Feed) -> bytes:
     parts = [
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="{_ATOM}" {_declared()} '
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="{_ATOM}" {_namespace_declarations()} '
         'xmlns:at="http://purl.org/atompub/tombstones/1.0" '
         f'xml:lang="{attribute(feed.language)}" xml:base="{attribute(feed.page)}">\n',
         f"<id>{text(feed.address)}</id><title>{text(feed.title)}</title>"
         f"<subtitle>{text(feed.description)}</subtitle><updated>{rfc3339(feed.updated)}</updated>",
         f'<link rel="self" type="application/atom+xml" href="{attribute(feed.address)}"/>'
         f'<link rel="alternate" type="text/html" href="{attribute(feed.page)}"/>',
-        _related(feed, "link"),
+        _related_links(feed, "link"),
         f"<author><name>{text(feed.author)}</name>"
         + (f"<email>{text(feed.email)}</email>" if feed.email else "")
         + "</author>",
         f"<logo>{text(feed.icon)}.svg</logo>" if feed.icon else "",
         f"<rights>{text(feed.rights)}</rights>" if feed.rights else "",
-        _counted(feed),
+        _total_results(feed),
     ]
     parts += [_atom_entry(feed, entry) for entry in feed.entries]
     return ("".join(parts) + "</feed>\n").encode()
@@ -174,7 +174,7 @@ def rss(feed: Feed) -> bytes:
     """RSS 2.0."""
     editor = f"{feed.email} ({feed.author})" if feed.email else ""
     parts = [
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="{_ATOM}" {_declared()}>'
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="{_ATOM}" {_namespace_declarations()}>'
         "<channel>\n",
         f"<title>{text(feed.title)}</title><link>{text(feed.page)}</link>"
         f"<description>{text(feed.description)}</description><language>{text(feed.language)}</language>",
@@ -182,12 +182,12 @@ def rss(feed: Feed) -> bytes:
         f"<managingEditor>{text(editor)}</managingEditor>" if editor else "",
         f"<lastBuildDate>{rfc822(feed.updated)}</lastBuildDate><generator>indlet</generator>",
         f'<atom:link rel="self" type="application/rss+xml" href="{attribute(feed.address)}"/>',
-        _related(feed, "atom:link"),
+        _related_links(feed, "atom:link"),
         f"<image><url>{text(feed.icon)}.png</url><title>{text(feed.title)}</title>"
         f"<link>{text(feed.page)}</link></image>"
         if feed.icon
         else "",
-        _counted(feed),
+        _total_results(feed),
     ]
     parts += [_rss_item(entry) for entry in feed.entries if not entry.deleted]
     return ("".join(parts) + "</channel></rss>\n").encode()
@@ -228,7 +228,7 @@ def rdf(feed: Feed) -> bytes:
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" '
-        f'xmlns:atom="{_ATOM}" {_declared()}>\n',
+        f'xmlns:atom="{_ATOM}" {_namespace_declarations()}>\n',
         f'<channel rdf:about="{attribute(feed.address)}"><title>{text(feed.title)}</title>'
         f"<link>{text(feed.page)}</link><description>{text(feed.description)}</description>"
         + (f'<image rdf:resource="{attribute(picture)}"/>' if picture else "")
@@ -236,7 +236,7 @@ def rdf(feed: Feed) -> bytes:
         f"<dc:language>{text(feed.language)}</dc:language><dc:date>{rfc3339(feed.updated)}</dc:date>"
         + (f"<dc:rights>{text(feed.rights)}</dc:rights>" if feed.rights else "")
         + f'<atom:link rel="self" type="application/rdf+xml" href="{attribute(feed.address)}"/>'
-        + f"{_related(feed, 'atom:link')}{_counted(feed)}</channel>\n",
+        + f"{_related_links(feed, 'atom:link')}{_total_results(feed)}</channel>\n",
         f'<image rdf:about="{attribute(picture)}"><title>{text(feed.title)}</title>'
         f"<url>{text(picture)}</url><link>{text(feed.page)}</link></image>\n"
         if picture
@@ -296,11 +296,11 @@ def _json_item(entry: FeedEntry) -> JsonObject:
 # What several formats share
 
 
-def _declared() -> str:
+def _namespace_declarations() -> str:
     return " ".join(f'xmlns:{prefix}="{name}"' for prefix, name in _NAMESPACES.items())
 
 
-def _related(feed: Feed, element: str) -> str:
+def _related_links(feed: Feed, element: str) -> str:
     """The links of RFC 5005, and its mark of an archive."""
     links = "".join(
         f'<{element} rel="{attribute(relation)}" href="{attribute(address)}"/>'
@@ -309,7 +309,7 @@ def _related(feed: Feed, element: str) -> str:
     return links + ("<fh:archive/>" if feed.archive else "")
 
 
-def _counted(feed: Feed) -> str:
+def _total_results(feed: Feed) -> str:
     return f"<os:totalResults>{feed.total}</os:totalResults>" if feed.total is not None else ""
 
 

@@ -17,7 +17,7 @@ from indlet.text.charset import charset
 T = TypeVar("T")
 
 RAW_BYTES: Final = 65_536
-PROBLEMS: Final = 1_000  # after so many errors of XML a file is given up
+PROBLEMS: Final = 1_000  # XML errors after which a file is given up
 # A character that XML does not allow is left out of its record, which is whole otherwise.
 _FLAWS: Final = ("ERR_INVALID_CHAR", "ERR_UNDECLARED_ENTITY", "WAR_UNDECLARED_ENTITY")
 _WRAPPER: Final = f"{{{OAI_NAMESPACE}}}record"  # stands around records in saved answers of a repository

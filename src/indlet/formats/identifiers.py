@@ -52,7 +52,7 @@ def like_a_code(text: str) -> bool:
     return any(c.isdigit() or c == "_" for c in text)
 
 
-def cited(text: str) -> list[str]:
+def find_cited_keys(text: str) -> list[str]:
     """The keys of DOIs and ISBNs in a reference that was pasted whole; none if it is too short for one."""
     text = " ".join(text[:_LONGEST].split())
     if text.count(" ") < _REFERENCE:
@@ -81,7 +81,7 @@ def _pasted_forms(text: str) -> list[str]:
 
 
 def key_in(scheme: str, value: str) -> str:
-    """The key of a value that is said to be of a scheme, `doi:10.1000/182`; empty if it is none such."""
+    """The key of a value in the given scheme, such as `doi:10.1000/182`; empty if it is not valid there."""
     value = " ".join(value[:_LONGEST].split())
     if scheme == "id":
         return bound_key(f"id:{value.casefold()}")

@@ -2,7 +2,7 @@
 
 Reading forgives what library systems really write: wrong lengths and positions, MARC-8 in records that claim
 UTF-8 and the reverse. A record that is not all there (cut, or without a directory that fits its fields) is an
-error, never a shorter record. What is written is right: UTF-8, or MARC-8 where that is asked for.
+error, never a shorter record. Written records are valid: UTF-8, or MARC-8 on request.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _field(tag: str, raw: bytes, decode: Callable[[bytes], str]) -> Field:
     if _DELIMITER not in raw or tag < "010":
         return Field(tag, value=decode(raw))
     if decode is from_marc8:
-        # One by one: a subfield begins anew in the default character sets.
+        # One by one: each subfield starts again with the default character sets.
         indicators, *parts = map(decode, raw.split(_DELIMITER))
     else:
         indicators, *parts = decode(raw).split("\x1f")

@@ -55,10 +55,10 @@ def from_marc8(raw: bytes) -> str:
                 text = str(marc8_to_unicode(plain, hide_utf8_warnings=True))
         except (UnicodeError, ValueError, IndexError, KeyError, TypeError):
             text = raw.decode("latin-1")
-    return _REFERENCE.sub(_referred, text) if "#x" in text else text
+    return _REFERENCE.sub(_resolve_reference, text) if "#x" in text else text
 
 
-def _referred(match: re.Match[str]) -> str:
+def _resolve_reference(match: re.Match[str]) -> str:
     number = int(match[2], 16)
     if number < 0x80 or number > 0x10FFFF or 0xD800 <= number < 0xE000:
         return match[0]  # ASCII has a form of its own: this is text that looks like a reference
@@ -112,16 +112,16 @@ def _codes(text: str) -> Iterator[_Code]:
 @lru_cache(maxsize=8192)
 def _of(character: str) -> tuple[_Code, ...]:
     """The codes of a character: its own, those of its parts, or of a reference to it."""
-    return _known(character) or tuple(_table()[c] for c in f"&#x{ord(character):04X};")
+    return _own_codes(character) or tuple(_table()[c] for c in f"&#x{ord(character):04X};")
 
 
-def _known(character: str) -> tuple[_Code, ...]:
+def _own_codes(character: str) -> tuple[_Code, ...]:
     if character in _table():
         return (_table()[character],)
     parts = unicodedata.decomposition(character)
     if not parts or "<" in parts:
         return ()
-    found = [_known(chr(int(part, 16))) for part in parts.split()]
+    found = [_own_codes(chr(int(part, 16))) for part in parts.split()]
     return tuple(code for codes in found for code in codes) if all(found) else ()
 
 

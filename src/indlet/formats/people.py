@@ -10,8 +10,8 @@ from indlet._core import person_parts as parts
 from indlet._core import person_query_keys as query_keys
 from indlet._core import person_record_keys as record_keys
 
-# Words that only names of bodies hold, and how many words the name of a person has at most. They are asked
-# for where a record is cited; how the index files a name is decided by fewer of them.
+# Words that occur only in corporate names, and the greatest number of words in a personal name. Citations use
+# them; the filing form of a name in the index depends on fewer of them.
 _BODY: Final = frozenset(
     (
         "and", "association", "center", "centre", "committee", "council", "department", "for", "fur", "group",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import DUBLIN_CORE, Metadata
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class CommonRecord:
 
     def simple(self) -> dict[str, list[str]]:
         """Unqualified Dublin Core: values cleaned, each once."""
-        return described(self.pairs())
+        return build_metadata(self.pairs())
 
     def pairs(self) -> list[tuple[str, str]]:
         """(element, value) of unqualified Dublin Core, as they came."""

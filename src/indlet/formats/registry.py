@@ -159,7 +159,7 @@ def common_record(
     return CommonRecord(original.statements + more, record.identifier, record.datestamp)
 
 
-def _renamed(raw: bytes, metadata: MetadataFormat) -> bytes:
+def _to_own_namespace(raw: bytes, metadata: MetadataFormat) -> bytes:
     """A record of a format's other namespace (MarcXchange) in its own; as it is where it cannot be read."""
     try:
         return metadata.xml(metadata.fields(element(raw)))
@@ -175,7 +175,7 @@ def in_format(stored: Stored, metadata: MetadataFormat, roots: Roots = ROOTS) ->
     root = root_name(stored.raw)
     if root in metadata.roots:
         own = root.startswith(f"{{{metadata.namespace}}}")
-        return stored.raw if own else _renamed(stored.raw, metadata)
+        return stored.raw if own else _to_own_namespace(stored.raw, metadata)
     known = roots.get(root)
     if known is not None and known.crosswalk is metadata.crosswalk:  # MARC in another dress: all of it
         with contextlib.suppress(BadResponse, ValueError):

@@ -34,7 +34,7 @@ _MATCHES: Final = tuple(f"{_SKOS}{name}" for name in ("exactMatch", "closeMatch"
 
 @dataclass(frozen=True, slots=True)
 class SubjectTable:
-    """Codes of one scheme with what stands for them in another, and with their labels."""
+    """Codes of one scheme with their equivalents in another, and with their labels."""
 
     mapped: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 The table's own lines say how the text looks:
 
 !form        "tagged" (a line for each field) or "delimited" (a line for each record)
-!separator   tagged: what stands between tag and value; ": " unless told
+!separator   tagged: the separator between tag and value; by default ": "
 !end         tagged: the tag of the line that ends a record; else an empty line does
 !closing     tagged: the field whose value that line tells again
 !unmarked    tagged: tags may be indented, and lines without one go on with the field before, indented or not
@@ -11,7 +11,7 @@ The table's own lines say how the text looks:
 !upper       tagged: tags are written in capitals
 !delimiter   delimited: "," unless told; "tab" for a tab. The first line names the columns
 !namespace   that of its records in XML; "urn:indlet:fields:table-NAME" unless told
-!repeat      delimited: what stands between several values of a column; ";" unless told
+!repeat      delimited: the separator between several values of a column; by default ";"
 !several     delimited: the columns that may hold several values, separated by "|"; unless told, those of
              creators, contributors, subjects, types and languages. In any other column the mark is text
 !ignore      delimited: columns that no row needs to know, separated by "|"
@@ -30,7 +30,7 @@ from lxml import etree
 from indlet.errors import SettingsError
 from indlet.formats import crosswalk, delimited
 from indlet.formats.crosswalk import Crosswalk
-from indlet.formats.delimited import decoded
+from indlet.formats.delimited import decode_text
 from indlet.formats.record import Broken, Field, Fields, MetadataFormat
 from indlet.oai.xml import attribute, text
 
@@ -86,14 +86,14 @@ def _load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
     end, unmarked = table.about.get("end", "").strip().lower(), "unmarked" in table.about
     found: list[Field] = []
     number, problem, started = 1, "", 1
-    for place, line in enumerate(decoded(data).splitlines(), 1):
+    for place, line in enumerate(decode_text(data).splitlines(), 1):
         tag, mark, value = line.partition(separator.rstrip() or separator)
         tag = tag.strip()
         ends = tag.lower() == end and bool(mark or not unmarked) if end else not line.strip()
         indented = line[:1] in " \t" and bool(found)
         if ends:
             found = [field for field in found if field.value]
-            yield from _finished(found, number, problem, started)
+            yield from _finish_record(found, number, problem, started)
             number += bool(found or problem)
             found, problem, started = [], "", place + 1
         elif not line.strip():
@@ -108,10 +108,10 @@ def _load(data: bytes, table: Crosswalk) -> Iterator[Fields | Broken]:
     found = [field for field in found if field.value]
     if end and found:
         problem = problem or f"the file ends before {end.upper()}"
-    yield from _finished(found, number, problem, started)
+    yield from _finish_record(found, number, problem, started)
 
 
-def _finished(found: list[Field], number: int, problem: str, started: int) -> Iterator[Fields | Broken]:
+def _finish_record(found: list[Field], number: int, problem: str, started: int) -> Iterator[Fields | Broken]:
     if problem:
         yield Broken(number, f"record {number}, from line {started}: {problem}")
     elif found:

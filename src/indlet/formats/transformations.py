@@ -43,7 +43,7 @@ class Transformation:
     write: Callable[[str], str] | None = None
 
 
-def chopped(value: str) -> str:
+def chop(value: str) -> str:
     """The value less the ISBD punctuation that led to the next area; a full stop stays after an initial."""
     end = len(value)
     while end and (value[end - 1] in _ISBD or value[end - 1].isspace()):
@@ -58,9 +58,9 @@ def chopped(value: str) -> str:
 
 def _heading(field: Field, codes: Sequence[str]) -> list[str]:
     main = [value for code, value in field.subfields if code in codes and code not in _SUBDIVISIONS]
-    parts = [chopped(value) for code, value in field.subfields if code in _SUBDIVISIONS and value]
+    parts = [chop(value) for code, value in field.subfields if code in _SUBDIVISIONS and value]
     heading = " ".join(filter(None, main))
-    joined = "--".join([chopped(heading), *parts] if heading else parts) if parts else heading
+    joined = "--".join([chop(heading), *parts] if heading else parts) if parts else heading
     return [joined] if joined else []
 
 
@@ -73,7 +73,7 @@ def _languages(value: str) -> list[str]:
 
 def _year(value: str) -> list[str]:
     found = year(value)
-    return [str(found) if found else chopped(value)]
+    return [str(found) if found else chop(value)]
 
 
 _MONTHS: Final = (
@@ -84,7 +84,7 @@ _SPELLED = re.compile(rf"({'|'.join(_MONTHS)}) (\d\d?), (\d{{4}})", re.IGNORECAS
 _DAY = re.compile(r"(\d{4})-(0[1-9]|1[0-2])-(\d\d)")
 
 
-def _spelled(value: str) -> str:
+def _spell_date(value: str) -> str:
     day = _DAY.match(value)
     return f"{_MONTHS[int(day[2]) - 1]} {int(day[3])}, {day[1]}" if day else value
 
@@ -94,7 +94,7 @@ def _from_spelled(value: str) -> list[str]:
     return [f"{day[3]}-{_MONTHS.index(day[1].title()) + 1:02}-{int(day[2]):02}" if day else value]
 
 
-def _ordered(separator: str) -> Callable[[Field, Sequence[str]], list[str]]:
+def _gather_in_order(separator: str) -> Callable[[Field, Sequence[str]], list[str]]:
     def gather(field: Field, codes: Sequence[str]) -> list[str]:
         values = [value for code in codes for value in field.select((code,))]
         return [separator.join(values)] if values else []
@@ -115,11 +115,11 @@ _PLAIN: Final = {
     for step in (
         Transformation("each", gather=lambda field, codes: field.select(codes)),
         Transformation("heading", gather=_heading),
-        Transformation("chop", read=lambda value: [chopped(value)]),
+        Transformation("chop", read=lambda value: [chop(value)]),
         Transformation("words", read=lambda value: [value] if any(map(str.isalpha, value)) else []),
         Transformation("year", read=_year),
         Transformation("language", read=_languages, write=marc_language),
-        Transformation("spelled", read=_from_spelled, write=_spelled),
+        Transformation("spelled", read=_from_spelled, write=_spell_date),
         Transformation("group"),
         Transformation("qualified"),
     )
@@ -137,7 +137,7 @@ def _step(word: str) -> Transformation:
     name, equals, value = word.partition("=")
     value = value.replace("␣", " ")
     if equals and name == "ordered":
-        return Transformation(name, gather=_ordered(value))
+        return Transformation(name, gather=_gather_in_order(value))
     if equals and name == "strip":
         return Transformation(name, read=_strip(value), write=lambda text: value + text)
     if equals and name == "prefix":

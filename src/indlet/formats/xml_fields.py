@@ -19,7 +19,7 @@ DEPTH: Final = 8
 ELEMENTS: Final = 20_000
 
 
-def flattened(root: etree._Element) -> list[Field]:
+def flatten(root: etree._Element) -> list[Field]:
     """Every element below the root as a field, with all leaves in it as subfields."""
     found: list[Field] = []
     numbers = count()
@@ -66,7 +66,7 @@ def _local(node: etree._Element) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
-def built(root: etree._Element, namespace: str, fields: Fields, joined: Iterable[str] = ()) -> bytes:
+def build_xml(root: etree._Element, namespace: str, fields: Fields, joined: Iterable[str] = ()) -> bytes:
     """The root with an element for each field; fields below one of `joined` share that element.
 
     What has no name that an element can have is left out.

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
-from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Record, merged
+from indlet.model import DUBLIN_CORE, JsonObject, Metadata, Record, merge_metadata
 from indlet.oai.identifier import identifier, repository_identifier, set_spec
 from indlet.provider.extract.file import FileReader
 from indlet.provider.hierarchy import (
@@ -276,7 +276,7 @@ def _metadata(
         "rights": [place.rights] * bool(place.rights)
         + ["info:eu-repo/semantics/restrictedAccess"] * place.restricted,
     }
-    return merged(ours, found, mechanical)
+    return merge_metadata(ours, found, mechanical)
 
 
 def clean_metadata(metadata: Metadata) -> dict[str, list[str]]:

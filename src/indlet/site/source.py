@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from indlet.errors import SettingsError
 from indlet.formats.metadata import oai_dc
-from indlet.model import JsonObject, Record, TermVector, merged
+from indlet.model import JsonObject, Record, TermVector, merge_metadata
 from indlet.oai.identifier import repository_identifier, set_spec
 from indlet.provider.hierarchy import Entry, Listing, Tree, no_etag, shown
 from indlet.provider.resources import Place, Resource, clean_metadata, moment
@@ -165,7 +165,7 @@ class SiteSource:
         language = next((d.language or d.vector.language for d in documents), "")
         if language and "language" not in found:
             named["language"] = [language]
-        metadata = merged(
+        metadata = merge_metadata(
             technical, {k: v for k, v in found.items() if k not in ("format", "date")},
             {k: v for k, v in named.items() if k not in found},
         )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from indlet._core import language_code
-from indlet.memo import remembered
+from indlet.memo import memoize
 
 # Both written forms of Norwegian have one set of rules.
 _RULES: Final = {"nb": "no", "nn": "no"}
@@ -30,7 +30,7 @@ def marc_language(value: str) -> str:
     return _bibliographic().get(value, value)
 
 
-@remembered(4096)
+@memoize(4096)
 def code(name: str) -> str:
     """The language by whose rules a text is analysed: as `language_code` has it, if ISO 639-1 knows it.
 

@@ -37,7 +37,7 @@ GONE = {"type": "illegal_state_exception", "reason": "no node found for id: vJz4
     ],
 )
 def test_refusals(status: int, told: Json, kind: type[StoreError]) -> None:
-    assert type(CLUSTER._refused(status, told)) is kind
+    assert type(CLUSTER._response_error(status, told)) is kind
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_what_a_cluster_says_of_itself_is_for_the_log(caplog: pytest.LogCaptureF
     assert str(raised.value).startswith(f"{cluster.location}: the cluster is too busy, or not all of it is")
     assert "10.0.3.7" not in str(raised.value) and "10.0.3.7" in caplog.text
     exists = {"error": {"type": "resource_already_exists_exception", "reason": "index [i/8Zk] exists"}}
-    told = str(CLUSTER._refused(400, exists, "i"))
+    told = str(CLUSTER._response_error(400, exists, "i"))
     assert "resource_already_exists" in told and "8Zk" not in told  # by that type others go
-    assert "no type" in str(CLUSTER._refused(400, {"error": "<b>8Zk</b>"}))
+    assert "no type" in str(CLUSTER._response_error(400, {"error": "<b>8Zk</b>"}))
 
 
 # As a node said it of a script that failed on a shard, and of a query that it could not read.
@@ -169,8 +169,8 @@ def test_the_log_does_not_quote_what_somebody_searched_for(
     status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "indlet.opensearch"):
-        CLUSTER._refused(status, QUOTING)
-        CLUSTER._refused(429, BREAKER)
+        CLUSTER._response_error(status, QUOTING)
+        CLUSTER._response_error(429, BREAKER)
     assert "divorce" not in caplog.text
     assert "search_phase_execution_exception; query_shard_exception; parsing_exception" in caplog.text
     assert "larger than the limit of" in caplog.text
@@ -180,7 +180,7 @@ def test_every_thread_that_answers_has_a_connection() -> None:
     async def threads() -> float:
         return current_default_thread_limiter().total_tokens
 
-    (connection,) = CLUSTER._connected().transport.connection_pool.connections
+    (connection,) = CLUSTER._connect().transport.connection_pool.connections
     assert connection.pool.pool.maxsize == CONNECTIONS >= anyio.run(threads)
 
 

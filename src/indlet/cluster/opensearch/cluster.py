@@ -26,7 +26,7 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 from indlet.errors import StoreError, StoreUnavailable
 from indlet.model import JsonObject
 
-logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # what is wrong is said by our errors
+logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # our errors report the cause
 _log = logging.getLogger("indlet.opensearch")
 
 Json = JsonObject
@@ -76,11 +76,11 @@ class Cluster:
             data, headers["content-encoding"] = gzip.compress(data, 1), "gzip"
         told: Json = dict(params)
         try:
-            answer = self._connected().transport.perform_request(
+            answer = self._connect().transport.perform_request(
                 method, "/" + path, params=told, body=data, headers=headers
             )
         except TransportError as e:
-            raise self._explained(e, path) from e
+            raise self._transport_error(e, path) from e
         except (OpenSearchException, OSError) as e:
             _log.warning("%s: %s", self.location, str(e)[:_LOGGED])
             raise StoreUnavailable(
@@ -103,7 +103,7 @@ class Cluster:
         answers = self.ask("POST", "_msearch", _lines(lines))["responses"]
         for answer in answers:
             if "error" in answer:
-                raise self._refused(answer.get("status", 500), answer["error"])
+                raise self._response_error(answer.get("status", 500), answer["error"])
         return [self._whole(answer) for answer in answers]
 
     def bulk(self, index: str, operations: Iterable[tuple[Json, bytes | None]]) -> None:
@@ -127,7 +127,7 @@ class Cluster:
                 if status in _LATER:
                     again.append(pair)
                 elif status >= 400 and status != 409 and not (action == "delete" and status == 404):
-                    raise self._refused(status, told.get("error", {}), f"record {told.get('_id')}")
+                    raise self._response_error(status, told.get("error", {}), f"record {told.get('_id')}")
             if again and time.monotonic() > until:
                 raise StoreUnavailable(f"{self.location}: refuses records, being too busy; index again later")
             if again:
@@ -141,7 +141,7 @@ class Cluster:
                 self._client.close()
                 self._client = None
 
-    def _connected(self) -> OpenSearch:
+    def _connect(self) -> OpenSearch:
         with self._guard:
             if self._client is None:
                 self._client = OpenSearch(
@@ -158,15 +158,17 @@ class Cluster:
             raise StoreUnavailable(f"{self.location}: some shards did not answer; ask again later")
         return answer
 
-    def _explained(self, e: TransportError, path: str) -> StoreError:
+    def _transport_error(self, e: TransportError, path: str) -> StoreError:
         if isinstance(e, NoConnection) or not isinstance(e.status_code, int):
             _log.warning("%s: %s", self.location, str(e.info if e.status_code == "N/A" else e)[:_LOGGED])
             return StoreUnavailable(
                 f"{self.location}: the cluster does not answer; start it, or correct [index] url"
             )
-        return self._refused(e.status_code, e.info if isinstance(e.info, dict) else {"reason": e.error}, path)
+        return self._response_error(
+            e.status_code, e.info if isinstance(e.info, dict) else {"reason": e.error}, path
+        )
 
-    def _refused(self, status: int, told: object, what: str = "") -> StoreError:
+    def _response_error(self, status: int, told: object, what: str = "") -> StoreError:
         text = orjson.dumps(told, default=str).decode()
         if _snapshot_gone(text) or (status == 404 and "point_in_time" in text):
             return SnapshotLost(f"{self.location}: the snapshot is gone; ask again")

@@ -16,7 +16,7 @@ from uuid import uuid4
 from indlet.cluster.opensearch.cluster import Cluster, Conflict, Json, NotThere, SnapshotLost
 from indlet.errors import IndexBusy, StoreError, StoreUnavailable
 
-LEASE: Final = 20_000  # milliseconds for which the right to write lasts unless it is renewed
+LEASE: Final = 20_000  # milliseconds for which the right to write lasts unless it is renew
 BEAT: Final = 5.0  # seconds between renewals
 KEEP_ALIVE: Final = "10m"  # a point in time that nobody has asked for so long goes
 OLD: Final = 30_000  # milliseconds for which what was published before can still be searched
@@ -95,7 +95,7 @@ class Control:
             raise StoreUnavailable(f"{self.cluster.location}: some shards are missing; ask again later")
         return str(answer["pit_id"])
 
-    def renewed(self, state: PublishedState) -> str:
+    def renew(self, state: PublishedState) -> str:
         """Another point in time for a state whose own is gone. StoreUnavailable if there can be none."""
         now = self.read()
         if now.generation != state.generation:
@@ -107,9 +107,9 @@ class Control:
                 f"{self.name}: a search node was lost while the index is being brought up to date; ask again "
                 "when that is done (indlet index)"
             )
-        return self.replaced(state) or self.renewed(state)
+        return self.republish(state) or self.renew(state)
 
-    def replaced(self, state: PublishedState) -> str:
+    def republish(self, state: PublishedState) -> str:
         """Publishes another point in time of the same state; none if it is the same no more."""
         fresh = self.snapshot(state.data)
         script = _script(_RENEW, generation=state.generation, lost=state.snapshot, snapshot=fresh)
@@ -151,7 +151,7 @@ class Control:
 
 
 class WriteLease:
-    """The right to write, renewed by a thread until it is released."""
+    """The right to write, renew by a thread until it is released."""
 
     def __init__(self, control: Control, owner: str) -> None:
         self._control, self._owner = control, owner

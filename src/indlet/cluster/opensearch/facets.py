@@ -46,7 +46,7 @@ def count(
             _counts(snapshot, match, f"{kind}_{name}", told.get(f"{kind}_{name}"))
             for kind in ("key", "spelt")
         )
-        by_key -= _repeated(members, f"key_{name}")
+        by_key -= _count_repeats(members, f"key_{name}")
         written = _spelt(name, by_spelling)
         shares = ((written[key], times) for key, times in by_key.items())
         out[name] = tuple(sorted(shares, key=lambda entry: (-entry[1], entry[0])))
@@ -69,7 +69,7 @@ def _counts(snapshot: Snapshot, match: Json, field: str, told: Json | None) -> C
         pages = {**pages, "after": each["after_key"]}
 
 
-def _repeated(members: Sequence[tuple[int, Json]], field: str) -> Counter[str]:
+def _count_repeats(members: Sequence[tuple[int, Json]], field: str) -> Counter[str]:
     """How often a value was counted for a record whose resource has it by another."""
     seen: set[tuple[int, str]] = set()
     again: Counter[str] = Counter()

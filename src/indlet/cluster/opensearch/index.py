@@ -45,7 +45,9 @@ class OpenSearchIndex:
                     try:
                         self._control.cluster.ask("HEAD", state.data)
                     except NotThere as e:
-                        raise IndexDamaged(f"{state.data} is missing; reindex to make the index anew") from e
+                        raise IndexDamaged(
+                            f"{state.data} is missing; rebuild the index with `indlet reindex`"
+                        ) from e
                 self._searcher = state.generation, ClusterSearcher(self._control, state)
             return self._searcher[1]
 
@@ -75,7 +77,7 @@ class OpenSearchIndex:
         if everything and state.data:
             cluster.ask("POST", f"{state.data}/_forcemerge", max_num_segments=1, request_timeout=MERGING)
             cluster.ask("POST", f"{state.data}/_refresh", request_timeout=WRITING)
-            self._control.replaced(state)
+            self._control.republish(state)
 
     def close(self) -> None:
         """The connection is shared, and stays."""

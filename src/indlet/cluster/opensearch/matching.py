@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from indlet.cluster.opensearch.cluster import Json
-from indlet.cluster.opensearch.schema import FACETS, REACH, named, phrase
+from indlet.cluster.opensearch.schema import FACETS, REACH, escape_term, phrase
 from indlet.errors import QueryError
 from indlet.service.index.expression import (
     And,
@@ -30,11 +30,11 @@ EVERYTHING: Json = {"match_all": {}}
 def matching(expression: Expression) -> Json:
     match expression:
         case Term(term):
-            return {"term": {"terms": named(term)}}
+            return {"term": {"terms": escape_term(term)}}
         case Phrase():
             return _phrase(expression)
         case Prefix(prefix):
-            return {"prefix": {"terms": named(prefix)}} if prefix else {"exists": {"field": "terms"}}
+            return {"prefix": {"terms": escape_term(prefix)}} if prefix else {"exists": {"field": "terms"}}
         case And(parts):
             return all_of(map(matching, parts))
         case Or(parts):
@@ -43,7 +43,7 @@ def matching(expression: Expression) -> Json:
             return {"bool": {"must_not": [matching(part)]}}
         case Filter(facet, value):
             if facet in VALUE_FACETS:
-                return {"prefix": {"terms": named(term_beginning(facet, value))}}
+                return {"prefix": {"terms": escape_term(term_beginning(facet, value))}}
             return {"term": {f"key_{facet}": value.casefold()}} if facet in FACETS else NOTHING
         case Dates(low, high):
             return {"range": {"date": {"gte": max(low, 1), "lte": max(high, 0)}}}
@@ -79,7 +79,7 @@ def loosely(expression: Expression) -> list[Json]:
 
 
 def _any(parts: Sequence[Expression]) -> Json:
-    words = [named(part.term) for part in parts if isinstance(part, Term)]
+    words = [escape_term(part.term) for part in parts if isinstance(part, Term)]
     each = [matching(part) for part in parts if not isinstance(part, Term)]
     if words:
         each.append({"terms": {"terms": words}})
@@ -87,7 +87,7 @@ def _any(parts: Sequence[Expression]) -> Json:
 
 
 def _each(terms: Iterable[str]) -> list[Json]:
-    return [{"term": {"terms": named(term)}} for term in dict.fromkeys(terms)]
+    return [{"term": {"terms": escape_term(term)}} for term in dict.fromkeys(terms)]
 
 
 def _phrase(asked: Phrase) -> Json:

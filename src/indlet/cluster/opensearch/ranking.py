@@ -54,14 +54,14 @@ def query_of(match: Json, scoring: Scoring, plain: bool) -> Json:
 def order_of(sort: str, scoring: Scoring) -> list[Json]:
     last: list[Json] = [{"tie": "asc"}, {"id": "asc"}]
     if sort == "score":
-        return last if scoring.unordered else [{"_score": "desc"}, *last]
+        return last if scoring.is_constant else [{"_score": "desc"}, *last]
     if sort in SORT_MARKS:
         names = ("author", "title") if sort == "author" else ("title",)
         return [*({f"order_{name}": {"order": "asc", "missing": "_last"}} for name in names), *last]
     return [{"date": {"order": "desc" if sort == "newest" else "asc", "missing": "_last"}}, *last]
 
 
-def ranked(
+def rank_documents(
     snapshot: Snapshot,
     match: Json,
     scoring: Scoring,
@@ -77,7 +77,7 @@ def ranked(
     """The best `wanted` documents, one of each group. Groups in `without` are left out; those in `cleared`
     count though they are marked as doubtful. `kept` says which record stands for each group, if not the first
     that comes."""
-    exact = sort != "score" or scoring.unordered
+    exact = sort != "score" or scoring.is_constant
     body: Json = {
         "sort": order_of(sort, scoring),
         "track_scores": True,
@@ -114,7 +114,7 @@ def frequencies_of(hit: Json, terms: int) -> list[int]:
 def _document(hit: Json, scoring: Scoring, sort: str, at: int) -> RankedDocument:
     fields = {name: column(hit, name) for name in COLUMNS}
     document = DocumentStatistics(_int(fields["length"]), float(str(fields["norm"] or 0.0)))
-    score, comparable = scoring.scored(frequencies_of(hit, len(scoring.terms)), document)
+    score, comparable = scoring.score(frequencies_of(hit, len(scoring.terms)), document)
     id, tie = _int(fields["id"]), _int(fields["tie"])
     # By date the cluster's own order is exact.
     place = (-score, tie, id) if sort == "score" else (float(at), tie, id)

@@ -23,7 +23,7 @@ def regroup(cluster: Cluster, data: str, touched: Iterable[int]) -> bool:
     changed = False
     for piece in pieces(sorted(touched), _AT_ONCE):
         marked = [
-            doc for _, members in _by_resource(cluster, data, piece).items() for doc in _marked(members)
+            doc for _, members in _by_resource(cluster, data, piece).items() for doc in _wrong_marks(members)
         ]
         operations = [
             ({"index": {"_id": doc["_id"], "version": doc["_version"], "version_type": "external_gte"}},
@@ -44,7 +44,7 @@ def ambiguous(origins: list[str]) -> bool:
 def _by_resource(cluster: Cluster, data: str, resources: list[int]) -> dict[int, list[Json]]:
     """Documents that share one of these resources, or did."""
     wanted: Json = {"terms": {"resource": resources}}
-    # Of each resource a shard tells all: there are no more buckets than were asked for.
+    # Exact: each shard returns all buckets, since there are no more of them than resources.
     each = {"terms": {"field": "resource", "size": len(resources), "shard_size": len(resources)}}
     body = {"size": 0, "query": wanted, "aggs": {"each": each}}
     counted = cluster.search(body, f"{data}/_search")["aggregations"]["each"]["buckets"]
@@ -69,7 +69,7 @@ def _all(cluster: Cluster, data: str, query: Json) -> Iterator[Json]:
         body["search_after"] = page[-1]["sort"]
 
 
-def _marked(members: list[Json]) -> Iterator[Json]:
+def _wrong_marks(members: list[Json]) -> Iterator[Json]:
     """The documents of a resource whose marks are not what they should be, with those that should."""
     several = len(members) > 1
     doubtful = several and ambiguous([doc["_source"]["key_origin"][0] for doc in members])

@@ -108,7 +108,7 @@ def _properties() -> Json:
     }
 
 
-def named(term: str) -> str:
+def escape_term(term: str) -> str:
     """A term as the cluster knows it: without the marks of our text format, and not too long."""
     if _ODD.search(term):
         term = _ODD.sub(lambda odd: f"{_ESCAPE}{ord(odd[0]):04x}", term)
@@ -162,7 +162,7 @@ def document(stored: Stored) -> Json:
 
 def again(source: Json) -> Json:
     """A document as it was given, of what the cluster kept of it: words are missing in older indices."""
-    return source if "words" in source else {**source, "words": list(counted(source["terms"]))}
+    return source if "words" in source else {**source, "words": list(parse_counts(source["terms"]))}
 
 
 def tie(identifier: str) -> int:
@@ -195,7 +195,7 @@ def text(frequencies: Mapping[str, int]) -> str:
     )
 
 
-def counted(text: str) -> dict[str, int]:
+def parse_counts(text: str) -> dict[str, int]:
     """The reverse of `text`."""
     found: dict[str, int] = {}
     for part in text.split(" ") if text else ():
@@ -211,7 +211,7 @@ def phrase(terms: tuple[str, ...], offsets: tuple[int, ...]) -> str:
     before = placed[0][0] - 1
     for place, term in placed:
         out += [_NOTHING] * (place - before - 1)
-        out.append(named(term))
+        out.append(escape_term(term))
         before = place
     return " ".join(out)
 
@@ -227,7 +227,7 @@ def _frequencies(packed: bytes | None) -> dict[str, int]:
     found: dict[str, int] = {}
     odd = packed and _ODD_BYTES.search(packed)
     for frequency, terms in groups(packed or b""):
-        names = map(named, terms) if odd or max(map(len, terms), default=0) > LONGEST_TERM else terms
+        names = map(escape_term, terms) if odd or max(map(len, terms), default=0) > LONGEST_TERM else terms
         found.update(dict.fromkeys(names, min(frequency, MOST)))
     return found
 
@@ -237,7 +237,7 @@ def _places(vector: TermVector) -> Iterator[str]:
     by_place: dict[int, list[str]] = {}
     for term, places in vector.places().items():
         for place in places:
-            by_place.setdefault(place, []).append(named(term))
+            by_place.setdefault(place, []).append(escape_term(term))
     run: list[str] = []
     before: int | None = None
     for place in sorted(by_place):

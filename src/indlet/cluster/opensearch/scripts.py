@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indlet.cluster.opensearch.cluster import Json
-from indlet.cluster.opensearch.schema import named
+from indlet.cluster.opensearch.schema import escape_term
 from indlet.service.search.rank import Collection, DocumentStatistics, Model, QueryTerm, parameters_of
 
 _OKAPI: Final = "params.k1 * (1.0 - params.b + params.b * doc['length'].value / params.average)"
@@ -51,12 +51,12 @@ class Scoring:
     longest: int
 
     @property
-    def unordered(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether all documents score the same."""
         return not self.terms or self.model.finishing == "constant"
 
     @property
-    def scripted(self) -> bool:
+    def has_formula(self) -> bool:
         return self.model.name in _FORMULAS
 
     @property
@@ -66,7 +66,7 @@ class Scoring:
 
     def clauses(self) -> list[Json]:
         """A clause for each term, whose name is the term's number, and what the length adds."""
-        if self.unordered or not self.scripted:
+        if self.is_constant or not self.has_formula:
             return self.named_terms()
         size, _ = self.model.query_constants(self.terms, self.collection)
         fixed: Json = {
@@ -90,7 +90,7 @@ class Scoring:
         """A clause for each term, which brings its frequency back under the term's number."""
         return [_term(number, term) for number, term in enumerate(self.terms)]
 
-    def scored(self, frequencies: Sequence[int], document: DocumentStatistics) -> tuple[float, float]:
+    def score(self, frequencies: Sequence[int], document: DocumentStatistics) -> tuple[float, float]:
         """A document's score by the model itself; and the comparable one."""
         total = 0.0
         for term, frequency in zip(self.terms, frequencies, strict=True):
@@ -108,16 +108,16 @@ class Scoring:
         """Whether a score is above that of every document that comes after one which the cluster scored
         `last`.
         """
-        if not self.scripted:
+        if not self.has_formula:
             return False
         _, constant = self.model.query_constants(self.terms, self.collection)
         return comparable > last * (1.0 + ERROR) + _SMALLEST + 1e-12 * abs(constant)
 
     def all_equal_from(self, last: float) -> bool:
         """Whether that document and those after it hold none of the terms, and so score the same."""
-        return self.scripted and last == 0.0 and not self.by_length
+        return self.has_formula and last == 0.0 and not self.by_length
 
 
 def _term(number: int, term: QueryTerm) -> Json:
-    value = named(term.term.decode("utf-8", "surrogatepass"))
+    value = escape_term(term.term.decode("utf-8", "surrogatepass"))
     return {"term": {"terms": {"value": value, "_name": str(number)}}}

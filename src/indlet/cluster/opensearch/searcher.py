@@ -13,7 +13,7 @@ from indlet.cluster.opensearch import facets as counting
 from indlet.cluster.opensearch.cluster import Json, hits, total
 from indlet.cluster.opensearch.control import Control, PublishedState
 from indlet.cluster.opensearch.matching import EVERYTHING, all_of, loosely, matching, none_of
-from indlet.cluster.opensearch.ranking import RankedDocument, Ranking, frequencies_of, ranked
+from indlet.cluster.opensearch.ranking import RankedDocument, Ranking, frequencies_of, rank_documents
 from indlet.cluster.opensearch.resources import ambiguous
 from indlet.cluster.opensearch.scripts import Scoring
 from indlet.cluster.opensearch.snapshot import Snapshot, column
@@ -101,11 +101,11 @@ class ClusterSearcher:
         question = _Question(match, scoring, sort, plain, collapse)
         wanted, left_out = max(limit, 0), max(offset, 0)
         if sort == "score" and first:
-            count, ahead, found, members = self._tiered(question, first, wanted, left_out, facets)
+            count, ahead, found, members = self._rank_by_tier(question, first, wanted, left_out, facets)
         else:
             first, ahead = (), 0
             kept = self._first_by_identifier(match) if sort in SORT_MARKS and collapse else None
-            ranking = self._ranked(question, left_out + wanted if wanted else 0, kept=kept)
+            ranking = self._rank(question, left_out + wanted if wanted else 0, kept=kept)
             members = self._members(match, facets) if collapse and ranking.grouped else []
             count = ranking.total - len(members) + len({group for group, _ in members})
             found = ranking.best[left_out:]
@@ -230,7 +230,7 @@ class ClusterSearcher:
         return total(answer), length, longest, postings
 
     @cached_property
-    def _cleared(self) -> frozenset[int]:
+    def _unambiguous_groups(self) -> frozenset[int]:
         """Groups that are doubtful only by records which are hidden."""
         if not self._snapshot.hidden:
             return frozenset()
@@ -252,7 +252,7 @@ class ClusterSearcher:
         found: _Members = []
         for hit in self._snapshot.each(all_of([match, _GROUPED]), columns):
             group = int(str(column(hit, "group")))
-            if not column(hit, "ambiguous") or group in self._cleared:
+            if not column(hit, "ambiguous") or group in self._unambiguous_groups:
                 found.append((group, hit))
         return found
 
@@ -264,19 +264,19 @@ class ClusterSearcher:
             best[group] = min(best.get(group, (place, id)), (place, id))
         return {group: id for group, (_, id) in best.items()}
 
-    def _ranked(
+    def _rank(
         self,
         asked: _Question,
         wanted: int,
         without: Collected[int] = (),
         kept: Mapping[int, int] | None = None,
     ) -> Ranking:
-        return ranked(
+        return rank_documents(
             self._snapshot, asked.match, asked.scoring, wanted, asked.sort, plain=asked.plain,
-            collapse=asked.collapse, without=without, cleared=self._cleared, kept=kept,
+            collapse=asked.collapse, without=without, cleared=self._unambiguous_groups, kept=kept,
         )  # fmt: skip
 
-    def _tiered(
+    def _rank_by_tier(
         self, asked: _Question, first: Sequence[Expression], wanted: int, left_out: int, facets: Sequence[str]
     ) -> tuple[int, int, list[RankedDocument], _Members]:
         """Documents by the first expression that they match; a group stands where its best does. How many
@@ -289,7 +289,7 @@ class ClusterSearcher:
         for number in range(len(each) + 1):
             match = none_of(all_of([asked.match, *each[number : number + 1]]), each[:number])
             here = asked._replace(match=match, plain=False)
-            ranking = self._ranked(here, left_out + wanted - len(found) if len(found) < wanted else 0, taken)
+            ranking = self._rank(here, left_out + wanted - len(found) if len(found) < wanted else 0, taken)
             grouped = self._members(match, facets) if asked.collapse and ranking.grouped else []
             groups = frozenset(group for group, _ in grouped)
             totals.append(ranking.total - len(grouped) + len(groups - taken))
@@ -307,6 +307,6 @@ class ClusterSearcher:
             for hit in self._snapshot.each({"terms": {"group": sorted(groups)}}, ("id", "group")):
                 ids.setdefault(int(str(column(hit, "group"))), []).append(int(str(column(hit, "id"))))
         for doc in found:
-            one = collapse and doc.group and (not doc.doubtful or doc.group in self._cleared)
+            one = collapse and doc.group and (not doc.doubtful or doc.group in self._unambiguous_groups)
             others = sorted(id for id in ids.get(doc.group, ()) if id != doc.id) if one else []
             yield Found(doc.id, doc.score, doc.date, (doc.id, *others))

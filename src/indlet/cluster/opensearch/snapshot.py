@@ -27,13 +27,15 @@ class Snapshot:
         """The answer to a query over what is shown."""
         if not self.state.data:
             return NO_ANSWER
-        made = {"track_total_hits": True, **body, "query": self._shown(query)}
+        made = {"track_total_hits": True, **body, "query": self._without_hidden(query)}
         return self._lasting(lambda pit: self.control.cluster.search({**made, "pit": pit}, **params))
 
     def search_many(self, bodies: Sequence[tuple[Json, Json]]) -> list[Json]:
         if not self.state.data:
             return [NO_ANSWER for _ in bodies]
-        made = [{"track_total_hits": True, **body, "query": self._shown(query)} for body, query in bodies]
+        made = [
+            {"track_total_hits": True, **body, "query": self._without_hidden(query)} for body, query in bodies
+        ]
 
         def ask(pit: Json) -> list[Json]:
             return self.control.cluster.search_many([{**body, "pit": pit} for body in made])
@@ -56,7 +58,7 @@ class Snapshot:
                 return
             body = {**body, "search_after": page[-1]["sort"]}
 
-    def _shown(self, query: Json) -> Json:
+    def _without_hidden(self, query: Json) -> Json:
         if not self.hidden:
             return query
         return {"bool": {"must": [query], "must_not": [{"terms": {"key_origin": sorted(self.hidden)}}]}}
@@ -69,7 +71,7 @@ class Snapshot:
             except SnapshotLost:
                 with self._guard:
                     if self.state is state:
-                        self.state = replace(state, snapshot=self.control.renewed(state))
+                        self.state = replace(state, snapshot=self.control.renew(state))
         return ask({"id": self.state.snapshot, "keep_alive": KEEP_ALIVE})
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from indlet.cluster.opensearch.cluster import Json, total
 from indlet.cluster.opensearch.matching import all_of
-from indlet.cluster.opensearch.schema import named, term_of, tie
+from indlet.cluster.opensearch.schema import escape_term, term_of, tie
 from indlet.cluster.opensearch.snapshot import Snapshot
 from indlet.cluster.opensearch.vocabulary import ClusterVocabulary
 from indlet.model import VALUE_MARKS
@@ -26,7 +26,7 @@ _Spelt = dict[str, Counter[str]]
 
 
 class FacetValues:
-    """Everything is asked for when it is needed, and remembered with the snapshot."""
+    """The values of facets, fetched on demand and cached with the snapshot."""
 
     def __init__(self, snapshot: Snapshot, vocabulary: ClusterVocabulary) -> None:
         self._snapshot = snapshot
@@ -49,14 +49,15 @@ class FacetValues:
     ) -> tuple[tuple[str, int], ...]:
         """The most frequent values over what matches; `members` are the documents of groups."""
         here = _by_key(self._vocabulary.counted_in(match, VALUE_MARKS[facet]))
-        again = _repeated(members, VALUE_MARKS[facet])
+        again = _count_repeats(members, VALUE_MARKS[facet])
         counts = Counter({key: sum(terms.values()) - again[key] for key, terms in here.items()})
-        # Who writes a name in two ways counts once. That is asked for where it can make a difference.
+        # A document with two spellings of a value counts once; queried only where it can change the order.
         least = {key: max(terms.values()) - again[key] for key, terms in here.items()}
         last = min(nlargest(max(most, 1), least.values()), default=0)
         several = [key for key, terms in here.items() if len(terms) > 1 and counts[key] >= last]
         asked: list[tuple[Json, Json]] = [
-            ({"size": 0}, all_of([match, {"prefix": {"terms": named(key + SEPARATOR)}}])) for key in several
+            ({"size": 0}, all_of([match, {"prefix": {"terms": escape_term(key + SEPARATOR)}}]))
+            for key in several
         ]
         for key, answer in zip(several, self._snapshot.search_many(asked), strict=True):
             counts[key] = total(answer) - again[key]
@@ -98,7 +99,7 @@ def _by_key(terms: dict[str, int]) -> _Spelt:
     return found
 
 
-def _repeated(members: Sequence[tuple[int, Json]], mark: str) -> Counter[str]:
+def _count_repeats(members: Sequence[tuple[int, Json]], mark: str) -> Counter[str]:
     """How often a key was counted for a record whose resource has it by another."""
     seen: set[tuple[int, str]] = set()
     again: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """The terms of a snapshot and their exact statistics: df is a count, cf a sum of scores (frequencies).
 
-Both are asked for once and remembered with the snapshot.
+Both are fetched once and cached with the snapshot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from indlet import _core
 from indlet.cluster.opensearch.cluster import Json, pieces, total
 from indlet.cluster.opensearch.matching import EVERYTHING
-from indlet.cluster.opensearch.schema import counted, named, term_of
+from indlet.cluster.opensearch.schema import escape_term, parse_counts, term_of
 from indlet.cluster.opensearch.snapshot import Snapshot
 from indlet.model import FIELD_MARK
 from indlet.service.index.protocol import NearTerm
@@ -39,7 +39,9 @@ class ClusterVocabulary:
         known = {term: self._known[term] for term in terms if term in self._known}
         for piece in pieces((term for term in dict.fromkeys(terms) if term not in known), _AT_ONCE):
             sums: Json = {"size": 0, "aggs": {"cf": {"sum": {"script": {"source": "_score"}}}}}
-            answers = self._snapshot.search_many([(sums, {"term": {"terms": named(term)}}) for term in piece])
+            answers = self._snapshot.search_many(
+                [(sums, {"term": {"terms": escape_term(term)}}) for term in piece]
+            )
             for term, answer in zip(piece, answers, strict=True):
                 cf = answer["aggregations"].get("cf", {}).get("value") or 0
                 known[term] = total(answer), int(cf)
@@ -67,7 +69,7 @@ class ClusterVocabulary:
         df: Counter[str] = Counter()
         cf: Counter[str] = Counter()
         for hit in self._snapshot.each(EVERYTHING, (), ("terms",)):
-            frequencies = counted(hit["_source"]["terms"])
+            frequencies = parse_counts(hit["_source"]["terms"])
             df.update(frequencies.keys())
             cf.update(frequencies)
         for name, term in sorted((term_of(name).encode("utf-8", "surrogatepass"), name) for name in df):
@@ -76,32 +78,32 @@ class ClusterVocabulary:
     @cached_property
     def size(self) -> int:
         """How many terms there are: every document is read, once for each page of terms."""
-        return sum(1 for _ in self._paged(EVERYTHING))
+        return sum(1 for _ in self._page_terms(EVERYTHING))
 
     def near(self, word: str, edits: int) -> list[NearTerm]:
-        """Terms at most so many edits of bytes away: they are among those that are so many letters away,
-        which the cluster proposes."""
+        """Terms within `edits` edits of bytes, chosen from those within as many edits of letters, which the
+        cluster suggests."""
         if len(word) > _LONGEST_SUGGESTION:
             return []
         # Of what is so short that nothing of it need be left, the cluster proposes nothing.
-        proposed = self._short(len(word) + edits) if len(word) <= 2 * edits else self._proposed(word, edits)
+        proposed = self._short(len(word) + edits) if len(word) <= 2 * edits else self._suggest(word, edits)
         own = [term for term in (word, *proposed) if _field_mark(term) == _field_mark(word)]
         distances = _distances(word, own, edits)
-        counted = self.statistics(list(distances))
+        statistics = self.statistics(list(distances))
         return [
             NearTerm(term, distance, df)
-            for (term, distance), (df, _) in zip(distances.items(), counted, strict=True)
+            for (term, distance), (df, _) in zip(distances.items(), statistics, strict=True)
             if df
         ]
 
     def _short(self, longest: int) -> list[str]:
-        """Terms of so many letters at most."""
-        told = self._counted(f".{{0,{longest}}}", EVERYTHING)
+        """Terms of at most `longest` letters."""
+        told = self._count(f".{{0,{longest}}}", EVERYTHING)
         if told is not None:
             return list(told)
-        return [term for name, _ in self._paged(EVERYTHING) if len(term := term_of(name)) <= longest]
+        return [term for name, _ in self._page_terms(EVERYTHING) if len(term := term_of(name)) <= longest]
 
-    def _proposed(self, word: str, edits: int) -> list[str]:
+    def _suggest(self, word: str, edits: int) -> list[str]:
         asked = {
             "field": "terms",
             "size": _SUGGESTED,
@@ -118,7 +120,7 @@ class ClusterVocabulary:
             "analyzer": "keyword",
         }
         told = self._snapshot.search(
-            {"size": 0, "suggest": {"near": {"text": named(word), "term": asked}}}, EVERYTHING
+            {"size": 0, "suggest": {"near": {"text": escape_term(word), "term": asked}}}, EVERYTHING
         )
         found = told.get("suggest", {}).get("near", ())
         return [term_of(option["text"]) for entry in found for option in entry["options"]]
@@ -140,21 +142,21 @@ class ClusterVocabulary:
 
     def counted_in(self, match: Json | None, prefix: str) -> dict[str, int]:
         """The terms that begin so with how many of the matching documents have each; None matches all."""
-        name = named(prefix)
+        name = escape_term(prefix)
         query = match or ({"prefix": {"terms": name}} if name else EVERYTHING)
-        found = self._counted(f"{_literal(name)}.*" if name else "", query)
-        return found if found is not None else {term_of(key): df for key, df in self._paged(query, name)}
+        found = self._count(f"{_literal(name)}.*" if name else "", query)
+        return found if found is not None else {term_of(key): df for key, df in self._page_terms(query, name)}
 
     def counted_at_once(self, prefix: str) -> dict[str, int] | None:
         """The terms that begin so with their df; None if they are too many for one answer."""
-        name = named(prefix)
-        return self._counted(f"{_literal(name)}.*", {"prefix": {"terms": name}})
+        name = escape_term(prefix)
+        return self._count(f"{_literal(name)}.*", {"prefix": {"terms": name}})
 
     def counted_by_beginning(self, prefixes: Sequence[str]) -> list[dict[str, int]]:
         """For each prefix the terms that begin so with their df."""
         found: list[dict[str, int]] = []
         for piece in pieces(prefixes, _AT_ONCE):
-            names = list(map(named, piece))
+            names = list(map(escape_term, piece))
             asked = [(_counting(f"{_literal(name)}.*", _FEW), {"prefix": {"terms": name}}) for name in names]
             for prefix, answer in zip(piece, self._snapshot.search_many(asked), strict=True):
                 terms = _counts(answer)
@@ -165,12 +167,12 @@ class ClusterVocabulary:
         self, bound: str, prefix: str, size: int, backwards: bool = False
     ) -> Iterator[tuple[str, int]]:
         """The terms from a bound on that begin so, or those before it, with their df; `size` at a time."""
-        name, start = named(prefix), named(bound)
+        name, start = escape_term(prefix), escape_term(bound)
         after = start if backwards else _before(start)
-        for term, df in self._paged({"prefix": {"terms": name}}, name, after, size, backwards):
+        for term, df in self._page_terms({"prefix": {"terms": name}}, name, after, size, backwards):
             yield term_of(term), df
 
-    def _paged(
+    def _page_terms(
         self, query: Json, start: str = "", after: str = "", size: int = 0, backwards: bool = False
     ) -> Iterator[tuple[str, int]]:
         """All terms of the matching documents that begin so, as the cluster names them, with their df."""
@@ -190,7 +192,7 @@ class ClusterVocabulary:
                 return
             pages["after"] = each["after_key"]
 
-    def _counted(self, pattern: str, query: Json) -> dict[str, int] | None:
+    def _count(self, pattern: str, query: Json) -> dict[str, int] | None:
         return _counts(self._snapshot.search(_counting(pattern), query))
 
 

@@ -40,7 +40,9 @@ class OpenSearchWriter:
                 try:
                     self._cluster.ask("HEAD", self._data)
                 except NotThere as e:
-                    raise IndexDamaged(f"{self._data} is missing; reindex to make the index anew") from e
+                    raise IndexDamaged(
+                        f"{self._data} is missing; rebuild the index with `indlet reindex`"
+                    ) from e
             self._lease.sweep(self._state.data)
         except BaseException:
             self._lease.release()
@@ -89,7 +91,7 @@ class OpenSearchWriter:
         ):
             return
         self._flush()
-        self._arrived()
+        self._await_requests()
         before = self._state
         values: Json = {"generation": before.generation + 1, "position": self._applied, "about": kept}
         old: list[tuple[str, str]] = []
@@ -135,22 +137,22 @@ class OpenSearchWriter:
     def _flush(self) -> None:
         if not self._waiting:
             return
-        self._arrived()  # first: an older version of a record never comes after a newer one
+        self._await_requests()  # first: an older version of a record never comes after a newer one
         self._ready()
         self._written = True
         if self._data == self._state.data:
-            self._touched |= self._replaced(list(self._waiting))
+            self._touched |= self._former_resources(list(self._waiting))
         for piece in pieces(self._waiting.items(), REQUEST):
             self._sent.append(self._senders.submit(self._cluster.bulk, self._data, _operations(piece)))
         self._waiting, self._bytes = {}, 0
 
-    def _arrived(self) -> None:
+    def _await_requests(self) -> None:
         """Waits until the cluster has all that was sent; what it refused is an error here."""
         for request in self._sent:
             request.result()
         self._sent.clear()
 
-    def _replaced(self, ids: list[int]) -> set[int]:
+    def _former_resources(self, ids: list[int]) -> set[int]:
         """The resources of records as they were before."""
         found: set[int] = set()
         for piece in pieces(ids, 5 * REQUEST):

@@ -1,4 +1,4 @@
-"""How PostgreSQL carries out what a snapshot and a transaction are asked for."""
+"""The SQL of snapshots and transactions on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ class PostgresView(SqlView):
 
     def _each(self, statement: str, values: Sequence[SqlValue] = ()) -> Iterator[Row]:
         self._cursors += 1
-        return self._fetched(f"each_{self._cursors}", statement, values)
+        return self._fetch(f"each_{self._cursors}", statement, values)
 
-    def _fetched(self, name: str, statement: str, values: Sequence[SqlValue]) -> Iterator[Row]:
+    def _fetch(self, name: str, statement: str, values: Sequence[SqlValue]) -> Iterator[Row]:
         """By a cursor of the server's, which ends with the snapshot at the latest."""
         run = self._connection.execute
         run(_query(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}"), _clean(values))
@@ -125,10 +125,10 @@ class PostgresView(SqlView):
 
     def meta(self, key: str) -> Any:
         row = self._one("SELECT kind, value FROM meta WHERE key = ?", (key,))
-        return _decoded(*row) if row else None
+        return _decode(*row) if row else None
 
     def metas(self) -> JsonObject:
-        return {key: _decoded(kind, value) for key, kind, value in self._all("SELECT * FROM meta")}
+        return {key: _decode(kind, value) for key, kind, value in self._all("SELECT * FROM meta")}
 
 
 class PostgresTransaction(SqlTransaction):
@@ -174,7 +174,7 @@ class PostgresTransaction(SqlTransaction):
                 self.begin()
 
     def begin(self) -> None:
-        # At once what the plain way asks one by one: each question to a server is a journey.
+        # One query for four values: each query is a round trip.
         ((newest, seq, self._began, answered),) = _all(self.connection, _BEGIN, ())
         self._last_datestamp = max(int(newest or 0), answered)
         self._first = self._seq = self._dated = int(seq or 0)
@@ -219,7 +219,7 @@ class PostgresTransaction(SqlTransaction):
         self, origin: int, failure: Failure, *, due: int | None = None, new_attempt: bool = True
     ) -> None:
         where = _brief(failure.where)
-        if where != failure.where:  # by that name nobody can be asked for it again
+        if where != failure.where:  # the shortened name cannot be requested again
             failure, due = replace(failure, where=where), None
         super().fail(origin, failure, due=due, new_attempt=new_attempt)
 
@@ -232,7 +232,7 @@ class PostgresTransaction(SqlTransaction):
                 for number, (origin, stamp, record) in enumerate(records, 1):
                     copy.write_row((number, origin, stamp, *record))
             self.become_only_writer()
-            # `stamp` dates them anew; asking the server for its time once more would be one journey more.
+            # `stamp` sets the final datestamps; reading the server's clock here would be another round trip.
             now = max(int(self._began), self._last_datestamp) if self._by_server else self._now()
             self._dates.add(now)
             cursor.execute(_UPSERT, {"seq": self._seq, "now": now})
@@ -262,26 +262,26 @@ class PostgresTransaction(SqlTransaction):
         self._run(
             "INSERT INTO meta VALUES (?, ?, ?) "
             "ON CONFLICT (key) DO UPDATE SET kind = excluded.kind, value = excluded.value",
-            (key, *_encoded(value)),
+            (key, *_encode(value)),
         )
 
     def meta_value(self, key: str, default: Any) -> Any:
         rows = self._all("SELECT kind, value FROM meta WHERE key = ?", (key,))
-        return _decoded(*rows[0]) if rows else default
+        return _decode(*rows[0]) if rows else default
 
     def meta_default(self, key: str, value: bytes) -> bytes:
-        self._run("INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (key, *_encoded(value)))
+        self._run("INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (key, *_encode(value)))
         return bytes(self.meta_value(key, value))
 
 
-def _encoded(value: float | str | bytes) -> tuple[str, bytes]:
+def _encode(value: float | str | bytes) -> tuple[str, bytes]:
     """A value of `meta`, which SQLite keeps in its own type, as the name of that type and bytes."""
     if isinstance(value, bytes):
         return "bytes", value
     return type(value).__name__, str(value).encode()
 
 
-def _decoded(kind: str, value: bytes) -> float | str | bytes:
+def _decode(kind: str, value: bytes) -> float | str | bytes:
     if kind == "bytes":
         return value
     kinds: dict[str, Callable[[str], float | str]] = {"int": int, "float": float, "str": str}

@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
-from indlet.cluster.postgresql.explained import BUSY_SECONDS, explained
+from indlet.cluster.postgresql.driver_errors import BUSY_SECONDS, explain_errors
 from indlet.cluster.postgresql.jobs import Permits
 from indlet.cluster.postgresql.migrations import migrate, renew_if_restored
 from indlet.cluster.postgresql.statements import (
@@ -86,7 +86,7 @@ class PostgresStore(SqlStore):
     def note_answer(self, second: int) -> None:
         if not self.writable:
             return
-        with explained(self.location):
+        with explain_errors(self.location):
             connection = self._begun(self._readers, "SELECT 1", READ_PATIENCE)
             try:
                 connection.execute(NOTE_ANSWER, {"second": second})
@@ -117,7 +117,7 @@ class PostgresStore(SqlStore):
             conninfo_to_dict(store._url)
         except psycopg.Error as e:
             raise SettingsError(f"{store.location}: not a PostgreSQL URL: {str(e).strip()}") from e
-        with explained(store.location):
+        with explain_errors(store.location):
             connection = store._connect()
             try:
                 store._permits.identify(connection)
@@ -136,7 +136,7 @@ class PostgresStore(SqlStore):
 
     @contextlib.contextmanager
     def read(self) -> Iterator[View]:
-        with explained(self.location):
+        with explain_errors(self.location):
             connection = self._begun(self._readers, _SNAPSHOT, READ_PATIENCE)
             try:
                 yield PostgresView(connection)
@@ -154,13 +154,13 @@ class PostgresStore(SqlStore):
         """
         if not self.writable:
             raise StoreError(f"{self.location}: may not be written; get the right to, or name the primary")
-        with explained(self.location):
+        with explain_errors(self.location):
             connection = self._begun(self._writers, "BEGIN", WRITE_PATIENCE)
             try:
                 tx = PostgresTransaction(connection, self._clock, self._permits.alone, self._require_room)
                 yield tx
                 tx.stamp()
-                tx.connection = connection = self._committed(connection, tx.number)
+                tx.connection = connection = self._commit(connection, tx.number)
                 while tx.late():
                     connection.execute("BEGIN")
                     tx.stamp_again()
@@ -172,7 +172,7 @@ class PostgresStore(SqlStore):
 
     @contextlib.contextmanager
     def job(self, name: str) -> Iterator[None]:
-        with explained(self.location):
+        with explain_errors(self.location):
             self._permits.take(name)
         try:
             with self.write() as tx:  # whoever had the permit before may still be committing: wait for that
@@ -281,7 +281,7 @@ class PostgresStore(SqlStore):
                 return
         connection.close()
 
-    def _committed(self, connection: Connection, number: str) -> Connection:
+    def _commit(self, connection: Connection, number: str) -> Connection:
         """Commit; the connection to go on with."""
         try:
             connection.execute("COMMIT")

@@ -51,11 +51,13 @@ def lines(packed: bytes) -> list[bytes]:
     if not packed:
         return []
     if not _plain(packed):
-        packed = _carried(packed).replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
+        packed = (
+            _without_forbidden(packed).replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
+        )
     return packed.split(b"\n") if packed else []
 
 
-def quoted(packed: bytes) -> list[bytes]:
+def quote_lines(packed: bytes) -> list[bytes]:
     """The lines of a packed vector, escaped as attribute values."""
     found = lines(packed)
     return found if _plain(packed) else [line.replace(b'"', b"&quot;") for line in found]
@@ -68,11 +70,13 @@ def _plain(packed: bytes) -> bool:
     return not special and (packed.isascii() or b"\xef\xbf" not in packed)
 
 
-def _carried(packed: bytes) -> bytes:
+def _without_forbidden(packed: bytes) -> bytes:
     """The vector without the characters that XML cannot carry: other terms may come of it, and fewer."""
     if not FORBIDDEN.search(packed.decode().replace("\n", "")):
         return packed
-    return pack(_added((FORBIDDEN.sub("", term), f) for f, terms in groups(packed) for term in terms))
+    return pack(
+        _add_frequencies((FORBIDDEN.sub("", term), f) for f, terms in groups(packed) for term in terms)
+    )
 
 
 def header(root: etree._Element) -> tuple[int | None, str]:
@@ -94,12 +98,12 @@ def number(value: str | None, what: str, lowest: int = 1) -> int:
 
 def vector(frequencies: Iterable[tuple[str, int]], length: int | None, language: str) -> TermVector:
     """The vector of terms as they came: repeated ones add up, one that holds white space is several."""
-    counted = _added(frequencies)
+    counted = _add_frequencies(frequencies)
     total = sum(counted.values())
     return TermVector(pack(counted), max(length or 0, total), None, language)
 
 
-def _added(frequencies: Iterable[tuple[str, int]]) -> dict[str, int]:
+def _add_frequencies(frequencies: Iterable[tuple[str, int]]) -> dict[str, int]:
     counted: dict[str, int] = {}
     for name, frequency in frequencies:
         for term in name.split():

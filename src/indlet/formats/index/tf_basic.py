@@ -13,7 +13,7 @@ PREFIX = "tf_basic"
 def write(vector: TermVector) -> bytes:
     """`<terms length="52" lang="en"><term name="opera" freq="26"/>…</terms>`, by rising frequency."""
     parts = [terms.opening(vector)]
-    for line in terms.quoted(vector.packed):
+    for line in terms.quote_lines(vector.packed):
         frequency, _, names = line.partition(b" ")
         # One replacement a line writes all of its terms: no work per term in Python.
         end = b'" freq="%b"/>' % frequency

@@ -13,7 +13,7 @@ PREFIX = "tf_boolean"
 def write(vector: TermVector) -> bytes:
     """`<terms length="52" lang="en"><term name="opera"/>…</terms>`, in the order of names."""
     # Sorted: the packed order, by frequency, would tell what this format is chosen to keep.
-    names = sorted(name for line in terms.quoted(vector.packed) for name in line.split(b" ")[1:])
+    names = sorted(name for line in terms.quote_lines(vector.packed) for name in line.split(b" ")[1:])
     body = b'<term name="' + b'"/><term name="'.join(names) + b'"/>' if names else b""
     return terms.opening(vector) + body + terms.CLOSE
 

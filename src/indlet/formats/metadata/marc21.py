@@ -76,10 +76,10 @@ def dublin_core(record: Marc) -> dict[str, list[str]]:
 
 def marc_fields(record: Marc) -> list[Field]:
     """The leader and the fields; one in its own script (880) under the tag that it repeats."""
-    return [Field(LEADER, record.leader), *map(_linked, record.fields)]
+    return [Field(LEADER, record.leader), *map(_with_linked_tag, record.fields)]
 
 
-def _linked(field: Field) -> Field:
+def _with_linked_tag(field: Field) -> Field:
     if field.tag != "880":
         return field
     tag = next(iter(field.select("6")), "").strip()[:3]

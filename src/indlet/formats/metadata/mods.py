@@ -10,7 +10,7 @@ from lxml import etree
 from indlet.formats.crosswalk import standard
 from indlet.formats.files import xml_around, xml_records
 from indlet.formats.record import Broken, Fields, FieldsOfXml, MetadataFormat
-from indlet.formats.xml_fields import built, flattened
+from indlet.formats.xml_fields import build_xml, flatten
 from indlet.oai.names import XSI_NAMESPACE
 from indlet.oai.read import canonical
 
@@ -21,7 +21,7 @@ _JOINED: Final = ("originInfo", "physicalDescription", "recordInfo")
 
 
 def fields(root: etree._Element) -> Fields:
-    found = flattened(root)
+    found = flatten(root)
     if not found:
         raise ValueError("MODS record without elements")
     return found
@@ -35,7 +35,7 @@ def _root() -> etree._Element:
 
 
 def xml(fields: Fields) -> bytes:
-    return built(_root(), NAMESPACE, fields, _JOINED)
+    return build_xml(_root(), NAMESPACE, fields, _JOINED)
 
 
 def _original(root: etree._Element) -> FieldsOfXml:

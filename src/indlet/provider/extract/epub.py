@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from indlet.errors import ExtractionError, LimitExceeded
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import Document
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import File, Text, ZipArchive
@@ -44,7 +44,7 @@ def extract(file: File) -> Iterator[Document]:
     if not read and problem:
         raise ExtractionError(f"EPUB without a readable page: {problem}")
     declared = next((value for element, value in pairs if element == "language"), "")
-    yield Document(str(text), described(pairs), file.media_type, language=language_code(declared))
+    yield Document(str(text), build_metadata(pairs), file.media_type, language=language_code(declared))
 
 
 def _package(archive: ZipArchive) -> str:

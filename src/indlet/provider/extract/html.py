@@ -8,7 +8,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from indlet.formats.dublin import clean, described, element_of
+from indlet.formats.dublin import build_metadata, clean, element_of
 from indlet.model import Document
 from indlet.provider.extract.decode import declared_encoding, decode
 from indlet.provider.extract.file import File, Text
@@ -40,7 +40,7 @@ def extract(file: File) -> Iterator[Document]:
     if title is not None:  # its words stand above the page, and often nowhere else
         text.add(title.text() + "\n")
     text.add(page_text(page))
-    yield Document(str(text), described(pairs), file.media_type, language=language)
+    yield Document(str(text), build_metadata(pairs), file.media_type, language=language)
 
 
 def _head(page: LexborHTMLParser) -> tuple[list[tuple[str, str]], str]:

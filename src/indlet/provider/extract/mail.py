@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from indlet.errors import ExtractionError, LimitExceeded
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import Document, Failure
 from indlet.provider.extract.decode import decode
 from indlet.provider.extract.file import File, Part, Text
@@ -80,7 +80,7 @@ def _document(raw: bytes, file: File) -> Document:
         pairs.append(("language", language))
     text.add(_value(message, "subject") + "\n")
     _bodies(message, text, file)
-    return Document(str(text), described(pairs), file.media_type, identifier[:200], language)
+    return Document(str(text), build_metadata(pairs), file.media_type, identifier[:200], language)
 
 
 def _values(message: email.message.Message, name: str) -> list[str]:

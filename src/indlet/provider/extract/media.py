@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from indlet.errors import ExtractionError
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import Document
 from indlet.provider.extract.file import File, parse_xml
 
@@ -53,13 +53,13 @@ def extract_image(file: File) -> Iterator[Document]:
     pairs: Pairs = [("type", "StillImage")]
     if decoder is not None:
         pairs += _image(file.data, decoder)
-    yield Document("", described(pairs), file.media_type, no_text="an image")
+    yield Document("", build_metadata(pairs), file.media_type, no_text="an image")
 
 
 def extract_sound(file: File) -> Iterator[Document]:
     yield Document(
         "",
-        described([("type", "Sound"), *_tags(file.data)]),
+        build_metadata([("type", "Sound"), *_tags(file.data)]),
         file.media_type,
         no_text="a sound recording",
     )
@@ -69,7 +69,7 @@ def extract_video(file: File) -> Iterator[Document]:
     pairs: Pairs = [("type", "MovingImage")]
     if file.media_type in ("video/mp4", "video/quicktime"):  # the same atoms as in sound files
         pairs += _tags(file.data)
-    yield Document("", described(pairs), file.media_type, no_text="a video")
+    yield Document("", build_metadata(pairs), file.media_type, no_text="a video")
 
 
 def _image(data: bytes, decoder: str) -> Pairs:

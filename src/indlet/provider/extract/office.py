@@ -10,7 +10,7 @@ from typing import Final
 from lxml import etree
 
 from indlet.errors import ExtractionError
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import DUBLIN_CORE, Document
 from indlet.oai.read import local_name
 from indlet.provider.extract.file import File, Text, ZipArchive
@@ -41,7 +41,7 @@ def extract(file: File) -> Iterator[Document]:
     heading = reader(archive, text)
     if heading and not any(element == "title" for element, _ in pairs):
         pairs.append(("title", heading))
-    yield Document(str(text), described(pairs), file.media_type)
+    yield Document(str(text), build_metadata(pairs), file.media_type)
 
 
 def _core_properties(archive: ZipArchive) -> list[tuple[str, str]]:
@@ -232,7 +232,7 @@ def extract_odf(file: File) -> Iterator[Document]:
     if styles is not None:
         for master in styles.iter("{*}master-page"):
             flow(master, text)
-    yield Document(str(text), described(_odf_metadata(archive, body)), file.media_type)
+    yield Document(str(text), build_metadata(_odf_metadata(archive, body)), file.media_type)
 
 
 def _odf_metadata(archive: ZipArchive, body: etree._Element) -> list[tuple[str, str]]:

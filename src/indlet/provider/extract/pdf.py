@@ -14,7 +14,7 @@ from typing import Any, Final
 import pypdfium2
 
 from indlet.errors import ExtractionError
-from indlet.formats.dublin import described, pdf_text
+from indlet.formats.dublin import build_metadata, pdf_text
 from indlet.model import Document
 from indlet.provider.extract.file import File, Text, parse_xml
 from indlet.provider.extract.ocr import scanned_words
@@ -78,7 +78,7 @@ def extract(file: File) -> Iterator[Document]:
     if language and "language" not in said:
         pairs.append(("language", language))
     # Neither XMP nor the catalogue tells the language reliably: programs write their own default.
-    yield Document(words, described(pairs), file.media_type, no_text=no_text)
+    yield Document(words, build_metadata(pairs), file.media_type, no_text=no_text)
 
 
 def _is_title(value: str) -> bool:

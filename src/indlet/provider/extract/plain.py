@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import Document
 from indlet.provider.extract.decode import decode
 from indlet.provider.extract.file import File, Text
@@ -43,7 +43,7 @@ def extract(file: File) -> Iterator[Document]:
         pairs = _tex(text[:100_000])
     elif file.media_type in ("text/plain", "text/x-rst"):
         pairs = _first_line(text[:HEAD])
-    metadata = described(pairs)
+    metadata = build_metadata(pairs)
     if found := metadata.get("language"):
         language = found[0] if len(found[0]) <= 3 else ""
     yield Document(text, metadata, file.media_type, language=language)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from indlet.errors import LimitExceeded
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import Document
 from indlet.provider.extract.file import File, Text
 from indlet.provider.extract.office import meaningful
@@ -229,7 +229,7 @@ def extract(file: File) -> Iterator[Document]:
     if reader.date.get("yr"):
         year, month, day = (reader.date.get(part, 0) for part in ("yr", "mo", "dy"))
         pairs.append(("date", f"{year:04d}-{month:02d}-{day:02d}"))
-    yield Document(_whole(str(reader.text)), described(pairs), file.media_type)
+    yield Document(_whole(str(reader.text)), build_metadata(pairs), file.media_type)
 
 
 def _whole(text: str) -> str:

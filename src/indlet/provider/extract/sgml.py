@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Final
 
-from indlet.formats.dublin import described
+from indlet.formats.dublin import build_metadata
 from indlet.model import Document, Failure
 from indlet.provider.extract.decode import decode
 from indlet.provider.extract.file import File, Part
@@ -97,7 +97,7 @@ def _reuters(inner: str, attributes: str, media_type: str, number: int) -> Docum
     key = said.get("newid") or str(number)
     pairs += [("identifier", key), ("publisher", "Reuters"), ("language", "en")]
     # The story's own words; an author's line and the dateline are part of what was printed.
-    return Document(_plain(story), described(pairs), media_type, key, "en")
+    return Document(_plain(story), build_metadata(pairs), media_type, key, "en")
 
 
 def _author(value: str) -> str:
@@ -126,4 +126,4 @@ def _trec(inner: str, attributes: str, media_type: str, number: int) -> Document
         body = re.sub(rf"<{tag}>[^<]{{0,20000}}</{tag}\s*>", " ", body, flags=re.IGNORECASE)
     is_page = re.search(r"<(?:html|body|table|script)\b", body[:5000], re.IGNORECASE)
     text = html_text(body) if is_page else _plain(body)
-    return Document(text, described(pairs), media_type, key)
+    return Document(text, build_metadata(pairs), media_type, key)

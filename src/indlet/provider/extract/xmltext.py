@@ -7,7 +7,7 @@ from typing import Final
 
 from lxml import etree
 
-from indlet.formats.dublin import described, element_of
+from indlet.formats.dublin import build_metadata, element_of
 from indlet.model import Document
 from indlet.oai.read import local_name
 from indlet.provider.extract.file import File, Text, parse_xml
@@ -88,7 +88,7 @@ def extract(file: File) -> Iterator[Document]:
         pairs.append(("language", language))
     text = Text(file.limits)
     flow(root, text)
-    yield Document(str(text), described(pairs), file.media_type, language=language)
+    yield Document(str(text), build_metadata(pairs), file.media_type, language=language)
 
 
 def dublin_core(root: etree._Element) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ class RequestLog:
         self._proxies = tuple(trusted_proxies(settings))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not logs.told(logging.INFO):
+        if scope["type"] != "http" or not logs.is_enabled(logging.INFO):
             await self._app(scope, receive, send)
             return
         status, size, started = 500, 0, time.perf_counter()

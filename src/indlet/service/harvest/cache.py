@@ -17,7 +17,7 @@ import orjson
 
 from indlet.errors import StoreError
 from indlet.formats.registry import richness
-from indlet.memo import remembered
+from indlet.memo import memoize
 from indlet.model import JsonObject, Record, Stored
 from indlet.oai import provenance
 from indlet.oai.identifier import set_spec
@@ -203,7 +203,7 @@ def in_set(spec: str, sets: Sequence[str]) -> bool:
     return not spec or any(one == spec or one.startswith(f"{spec}:") for one in sets)
 
 
-@remembered(1 << 10)
+@memoize(1 << 10)
 def _is_address(origin: str) -> bool:
     """Whether what a record calls its origin can stand for a source."""
     try:

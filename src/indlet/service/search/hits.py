@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from indlet.errors import UnknownRecord
-from indlet.model import FIELD_MARK, KEY_MARKS, Facet, Stored, groups, unmarked
+from indlet.model import FIELD_MARK, KEY_MARKS, Facet, Stored, groups, split_field
 from indlet.service.index import Found, Searcher
 from indlet.service.index import expression as e
 from indlet.service.search.interpret import Meaning
@@ -72,7 +72,7 @@ class Shares:
         total = sum(part[3] for part in parts)
         matched = [
             Matched(
-                *unmarked(name), self._words.of(name), frequency, df,
+                *split_field(name), self._words.of(name), frequency, df,
                 amount / total if total else 1 / len(parts),
             )
             for name, frequency, df, amount in parts
@@ -145,7 +145,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored
     words = AskedWords(meaning)
     shares = tuple(
         Share(
-            *unmarked(part.term), words.of(part.term), part.frequency, part.df, part.cf,
+            *split_field(part.term), words.of(part.term), part.frequency, part.df, part.cf,
             part.weight, part.contribution * scale, part.derived,
         )
         for part in told.parts
@@ -170,7 +170,7 @@ def explained(searcher: Searcher, meaning: Meaning, model: Model, stored: Stored
         query_constants=model.query_constants(terms, searcher.collection),
         all_words=_part_of(searcher, meaning, stored.id),
         missing=tuple(
-            Share(*unmarked(name), words.of(name), 0, term.df, term.cf, term.weight, 0.0, {})
+            Share(*split_field(name), words.of(name), 0, term.df, term.cf, term.weight, 0.0, {})
             for term, name in missing
             if name not in held
         ),

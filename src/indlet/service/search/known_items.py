@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from indlet.formats.identifiers import asked_for, cited, key_in, like_a_code
+from indlet.formats.identifiers import asked_for, find_cited_keys, key_in, like_a_code
 from indlet.service.index import Searcher
 from indlet.service.index import expression as e
 from indlet.service.index.keys import identifier_terms, title_keys
@@ -44,7 +44,7 @@ def known_item(text: str, searcher: Searcher, store: Store) -> KnownItem:
     """What a query names as a whole; nothing where no record has it."""
     stated = [key_in("id", text)] if like_a_code(text) else []  # "J. Phys. A 47, 032002 (2014)"
     named = asked_for(text)
-    for key in (*named, *stated, *([] if _QUERY.search(text) else cited(text))):
+    for key in (*named, *stated, *([] if _QUERY.search(text) else find_cited_keys(text))):
         (term,) = identifier_terms([key])
         if searcher.query_terms(e.Term(term)):
             if key.startswith(_CERTAIN) and key in (*named, *stated):

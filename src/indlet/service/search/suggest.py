@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from indlet import _core
-from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, unmarked
+from indlet.model import FIELD_MARK, FIELD_MARKS, Metadata, split_field
 from indlet.service.index import NearTerm, Searcher
 from indlet.service.index.expression import Or, Term
 from indlet.store import Store
@@ -38,7 +38,7 @@ class Speller:
 
     def near(self, term: str, field: str = "", limit: int = 3) -> list[tuple[str, int]]:
         """Terms near one that no record holds, with their df: few edits first, then the frequent ones."""
-        bare, _ = unmarked(term)
+        bare, _ = split_field(term)
         if not 3 <= len(bare) <= LONGEST:
             return []
         most = 1 if len(bare) < 6 else 2
@@ -108,7 +108,7 @@ class Speller:
 
     def spelt(self, term: str, languages: Sequence[str], otherwise: str | None = None) -> str:
         """A word as people write it that has this term; `otherwise`, or the term, where no metadata tell."""
-        bare, _ = unmarked(term)
+        bare, _ = split_field(term)
         counts = self._spellings(bare, languages)
         if counts:
             return min(counts, key=lambda word: (-counts[word], len(word), word))
@@ -116,7 +116,7 @@ class Speller:
 
     def _nearest(self, term: str, word: str, languages: Sequence[str]) -> str:
         """The word of a term that is nearest to another word."""
-        bare, _ = unmarked(term)
+        bare, _ = split_field(term)
         counts = self._spellings(bare, languages)
         return min(counts, key=lambda one: (_edits(word, one, 4), -counts[one], one)) if counts else bare
 

@@ -32,7 +32,7 @@ _REFUSED = {
 
 
 @contextlib.contextmanager
-def explained(place: str) -> Iterator[None]:
+def explain_errors(place: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as e:
