@@ -12,7 +12,8 @@ import indlet
 
 PACKAGE = Path(indlet.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-LONG = "Long because"
+LONGEST_MODULE = 790  # may only fall
+LONG_FUNCTIONS = {"service/search/library.py: search", "web/record.py: page"}  # may only shrink
 ANY = 88  # how often `Any` stands in for a type: may only fall
 
 
@@ -20,13 +21,9 @@ def trees() -> list[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in FILES]
 
 
-def test_a_long_file_says_why() -> None:
-    silent = [
-        path.relative_to(PACKAGE)
-        for path, tree in trees()
-        if path.read_text(encoding="utf-8").count("\n") > 400 and LONG not in (ast.get_docstring(tree) or "")
-    ]
-    assert not silent
+def test_no_module_is_longer_than_the_longest() -> None:
+    longest = max(path.read_text(encoding="utf-8").count("\n") for path in FILES)
+    assert longest <= LONGEST_MODULE
 
 
 def test_a_public_class_name_has_one_meaning() -> None:
@@ -39,16 +36,15 @@ def test_a_public_class_name_has_one_meaning() -> None:
     assert not [name for name, count in names.items() if count > 1]
 
 
-def test_a_function_longer_than_a_screen_says_why() -> None:
-    silent = [
+def test_a_function_fits_on_a_screen() -> None:
+    long = {
         f"{path.relative_to(PACKAGE)}: {node.name}"
         for path, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno >= 60
-        and LONG not in (ast.get_docstring(node) or "")
-    ]
-    assert not silent
+    }
+    assert long <= LONG_FUNCTIONS
 
 
 def test_little_is_untyped() -> None:

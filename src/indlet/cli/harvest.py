@@ -1,7 +1,4 @@
-"""Harvesting: harvest, sources. What makes HTTP requests is imported only when it is used.
-
-Long because a command's options and its help stand with it, and say everything twice.
-"""
+"""Harvesting: harvest, sources. What makes HTTP requests is imported only when it is used."""
 
 from __future__ import annotations
 

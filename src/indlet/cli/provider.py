@@ -1,7 +1,4 @@
-"""Commands of the provider: provide, crawl, serve, records, failures, init.
-
-Long because six commands share their options; each command's help stands with it.
-"""
+"""Commands of the provider: provide, crawl, serve, records, failures, init."""
 
 from __future__ import annotations
 

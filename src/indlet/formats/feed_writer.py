@@ -99,7 +99,7 @@ class FeedFormat(NamedTuple):
 
 def atom(feed: Feed) -> bytes:
     parts = [
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="{_ATOM}" {_namespace_declarations()} '
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="{_ATOM}" {_namespaces()} '
         'xmlns:at="http://purl.org/atompub/tombstones/1.0" '
         f'xml:lang="{attribute(feed.language)}" xml:base="{attribute(feed.page)}">\n',
         f"<id>{text(feed.address)}</id><title>{text(feed.title)}</title>"
@@ -174,7 +174,7 @@ def rss(feed: Feed) -> bytes:
     """RSS 2.0."""
     editor = f"{feed.email} ({feed.author})" if feed.email else ""
     parts = [
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="{_ATOM}" {_namespace_declarations()}>'
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="{_ATOM}" {_namespaces()}>'
         "<channel>\n",
         f"<title>{text(feed.title)}</title><link>{text(feed.page)}</link>"
         f"<description>{text(feed.description)}</description><language>{text(feed.language)}</language>",
@@ -228,7 +228,7 @@ def rdf(feed: Feed) -> bytes:
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" '
-        f'xmlns:atom="{_ATOM}" {_namespace_declarations()}>\n',
+        f'xmlns:atom="{_ATOM}" {_namespaces()}>\n',
         f'<channel rdf:about="{attribute(feed.address)}"><title>{text(feed.title)}</title>'
         f"<link>{text(feed.page)}</link><description>{text(feed.description)}</description>"
         + (f'<image rdf:resource="{attribute(picture)}"/>' if picture else "")
@@ -296,7 +296,7 @@ def _json_item(entry: FeedEntry) -> JsonObject:
 # What several formats share
 
 
-def _namespace_declarations() -> str:
+def _namespaces() -> str:
     return " ".join(f'xmlns:{prefix}="{name}"' for prefix, name in _NAMESPACES.items())
 
 

@@ -1,7 +1,4 @@
-"""One source over HTTP: one request at a time, bounded in bytes, time and reach. Whatever fails says how.
-
-Long because a request, the redirects it follows and what its answer means share credentials, reach and clock.
-"""
+"""One source over HTTP: one request at a time, bounded in bytes, time and reach. Whatever fails says how."""
 
 from __future__ import annotations
 

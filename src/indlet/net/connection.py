@@ -2,8 +2,6 @@
 
 Not httpx: loading it takes longer than a small harvest. Nothing of an answer is trusted: headers that
 drip, interim answers (1xx), trailers and bodies without end are given up where their bytes arrive.
-
-Long because a request, its connection and the reading of its answer keep one account of time and bytes.
 """
 
 from __future__ import annotations

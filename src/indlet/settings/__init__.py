@@ -2,8 +2,6 @@
 
 `docs/settings.md` names each setting, and a test holds the two together. How sources are harvested stands in
 harvest_settings.py, which small runs load alone.
-
-Long because every setting of the product stands here, with its default and meaning.
 """
 
 from __future__ import annotations

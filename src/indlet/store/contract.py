@@ -1,8 +1,7 @@
 """What a store gives and takes: the contract that every implementation keeps, part by part.
 
 A consumer names the smallest part that it needs. `View` and `Transaction` are all parts together; `Store`
-hands them out. tests/store/contract holds every implementation to what is written here. Long because it is
-the whole contract: who implements a store reads one file.
+hands them out. tests/store/contract holds every implementation to what is written here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a snapshot can tell, in SQL that SQLite and PostgreSQL both understand.
 
-Docstrings are those of the contract (contract.py). Long because it answers most questions of that.
+Docstrings are those of the contract (contract.py).
 """
 
 from __future__ import annotations

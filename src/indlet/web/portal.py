@@ -1,7 +1,4 @@
-"""The pages for people who search: start, results, suggestions, help.
-
-Long because each page for people who search is a method here, and most are short.
-"""
+"""The pages for people who search: start, results, suggestions, help."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One record: its page for people, and the same record for machines (exports, unAPI).
-
-Long because each part of the page is a function here.
-"""
+"""One record: its page for people, and the same record for machines (exports, unAPI)."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ class Records:
     # Pages
 
     def page(self, request: Request) -> Response:
-        """A record's page. Long because each part of it is named."""
+        """A record's page."""
         identifier, source = _named(request)
         found = self._get(identifier, source)
         if (refused := self._unclear(request, identifier, found)) is not None:

@@ -1,8 +1,6 @@
 """The JSON API. One table says what there is: routes, checks of arguments and the OpenAPI document follow it.
 
 Handlers are ordinary functions, so each request runs in a worker thread and none waits for another.
-
-Long because the table names every argument of every question.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """One run over one source: fetch, normalise, commit, decide, until complete or given up.
 
 Records and the state that says they were harvested commit in one transaction, a few pages at a time.
-
-Long because its steps are short, share what a run has agreed on, and are read in their order.
 """
 
 from __future__ import annotations

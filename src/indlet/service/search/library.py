@@ -5,8 +5,6 @@
     for hit in result: ...
 
 Statistics answer, metadata present (the index ranks, the store shows). A library may be used by many threads.
-
-Long because it is the public face of a library: each method is one question, and most are short.
 """
 
 from __future__ import annotations
@@ -248,8 +246,6 @@ class Library:
 
         Parameters of the model may be named: `mu=500`, `k1=0.9`, `lambda_=0.5`. `accents` and `all_words` are
         as the settings say where they are empty. `shared`: of searches for one query under several models.
-
-        Long because each option and each part of the result is named.
         """
         started = time.perf_counter()
         text = text.encode("utf-8", "replace").decode()  # a command line may hold what is no text
